@@ -250,7 +250,7 @@ def test_the_page_of_a_report_links_the_first_hundred_created_bookmarks(app):
         assert f'href="/{created[f"https://{n}.example/"]}"><bdi>T{n} &lt;' in page.text
     page.mustcontain("And 3 more.", no="T100")
     again = app.post("/-/import", body, headers)
-    again.mustcontain("103 known already", no="Added")
+    again.mustcontain("103 already there", no="Added")
 
 
 @pytest.mark.parametrize("value", [b"\\u0000", b"\\uffff"])
@@ -305,7 +305,7 @@ def test_a_wrong_value_never_costs_the_bookmark_and_is_named(app):
     assert entry["reason"].startswith("stored, but title is cut to 4,096 characters; ")
     headers = {"Accept": "text/html", "Content-Type": "application/json"}
     page = app.post("/-/import", body, headers)
-    page.mustcontain("2 known already, 1 stored with changes", "title is cut", "2024/13/45")
+    page.mustcontain("2 already there, 1 stored with changes", "title is cut", "2024/13/45")
 
 
 def test_half_a_character_costs_nothing_else_of_a_json_file(app):
@@ -324,7 +324,7 @@ def test_the_report_names_what_is_not_read_with_the_number_of_values(app):
     assert report["not_read"] == {"highlights": 3, "x\ufffd\ufffd": 1}
     headers = {"Accept": "text/html", "Content-Type": "application/json"}
     page = app.post("/-/import", body, headers)
-    page.mustcontain("Not read", "<bdi>highlights</bdi> (3)")
+    page.mustcontain("Not read", "<bdi>highlights</bdi> (3 values)")
 
 
 # --- Malformed files ---

@@ -80,6 +80,8 @@ def problem_html(problem: Problem) -> str:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
     html = f"<p>{detail}</p>\n"
+    if problem.status == 400:
+        html = f'<p>The service cannot read this.</p>\n<p class="hint">{detail}</p>\n'
     if problem.bookmark_url:
         url = e(problem.bookmark_url)
         html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'

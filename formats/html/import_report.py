@@ -1,7 +1,7 @@
 """The report of an import, as a page."""
 
 from formats.html.error_page import people_text
-from formats.html.frame import cut, e, list_link, write_page
+from formats.html.frame import cut, e, list_link, number_of, write_page
 from formats.html.parts import MAX_TITLE_SHOWN, host_html
 from formats.listing import Site
 from storage.bookmark import Bookmark
@@ -22,19 +22,18 @@ def write(importer: Importer, site: Site) -> str:
 def _entries(report: ImportReport) -> str:
     if not report.entries:
         return ""
-    rows = []
+    items = []
     for entry in report.entries:
         place = e(str(entry.place))
         reason = people_text(entry.reason)
-        rows.append(
-            f'<tr><td>{place}</td><td dir="auto">{e(entry.value)}</td>'
-            f"<td>{reason}</td></tr>\n"
+        items.append(
+            f'<li><p><strong dir="auto">{e(entry.value)}</strong> <span>{place}</span></p>\n'
+            f"<p><span>{reason}</span></p></li>\n"
         )
-    all_rows = "".join(rows)
+    all_items = "".join(items)
     return (
-        "<table>\n<caption>Entries that were skipped or changed</caption>\n"
-        '<thead><tr><th scope="col">Place</th><th scope="col">Entry</th>'
-        f'<th scope="col">Reason</th></tr></thead>\n<tbody>\n{all_rows}</tbody>\n</table>\n'
+        "<h2>Entries that were skipped or changed</h2>\n"
+        f'<ul class="report">\n{all_items}</ul>\n'
     )
 
 
@@ -43,9 +42,10 @@ def _not_read(report: ImportReport) -> str:
         return ""
     names = []
     for name, number in report.not_read.items():
-        names.append(f"<bdi>{e(name)}</bdi> ({number:,})")
+        values = number_of(number, "value")
+        names.append(f"<bdi>{e(name)}</bdi> ({values})")
     all_names = ", ".join(names)
-    return f"<p>Not read, with the number of values: {all_names}</p>\n"
+    return f"<p>Not read: {all_names}</p>\n"
 
 
 def _created(importer: Importer, site: Site) -> str:
@@ -72,7 +72,7 @@ def _summary(report: ImportReport) -> str:
     numbers = {
         "added": report.created,
         "changed": report.updated,
-        "known already": report.unchanged,
+        "already there": report.unchanged,
         "ignored": report.ignored,
         "skipped": report.skipped,
         "stored with changes": report.noted,

@@ -17,7 +17,7 @@ def write_login_page(
 
     After the login, the browser goes to `target`, a path of the service such as `/tags`.
     """
-    note: frame.Note = ("hint", "A token from the token file of the service.")
+    note: frame.Note = ("hint", "Paste the token that you were given.")
     if error:
         note = ("error", error)
     attributes, note_html = frame.field_note("token", note)

@@ -37,11 +37,23 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
         label = "Save it as a new bookmark"
     form = replace(BookmarkForm.read(fields), id=id)
     editor = edit_form(site, form, label, notes=notes, focus=focus)
-    text = "<p>This is not saved yet. The form has what you typed.</p>\n"
-    if problem.is_outcome_unknown:
-        text = "<p>The form has what you typed.</p>\n"
-    main = _alert(text + problem_html(problem)) + editor
+    main = _alert(_not_saved(problem)) + editor
     return frame.write_page(problem.heading, main, site)
+
+
+def _not_saved(problem: Problem) -> str:
+    if problem.is_outcome_unknown:
+        return "<p>The form has what you typed.</p>\n" + problem_html(problem)
+    links = []
+    for name, _ in problem.errors:
+        if name not in LABELS:
+            return "<p>Not saved yet.</p>\n" + problem_html(problem)
+        links.append(f'<a href="#{name}">{LABELS[name]}</a>')
+    if not links:
+        return "<p>Not saved yet.</p>\n" + problem_html(problem)
+    # Each error stands below its field.
+    fields = ", ".join(links)
+    return f"<p>Not saved yet. Please correct: {fields}</p>\n"
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
@@ -127,9 +139,7 @@ def write_two_versions(
     link = f"{keep} {cancel_link(site, form)}"
     editor = edit_form(site, form, "Save mine", notes=notes, link_html=link)
     text = (
-        "<p>Another version was saved after you opened this form. Your version is not "
-        "saved yet.</p>\n<p>Both versions changed the marked fields: your value is in the "
-        "field, the saved value below it. The other fields have the changes of both "
-        "versions.</p>\n"
+        "<p>This bookmark was changed elsewhere. Where the two differ, the other version "
+        "is under yours. Yours is not saved yet.</p>\n"
     )
     return frame.write_page("There are two versions", _alert(text) + editor, site)

@@ -26,9 +26,8 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     if groups:
         total = frame.number_of(len(groups), "group")
         text = (
-            "These addresses differ only in http or https, www., a slash at the end, a fragment, "
-            "or parameters for tracking. <em>Keep this one</em> deletes the others of its group, "
-            "and adds their tags to it."
+            "These look like the same page. Keep one; the others are deleted, and their tags "
+            "move to it."
         )
     begin = frame.begin("Similar addresses", site)
     # The buttons of all items belong to this form.

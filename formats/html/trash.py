@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from formats.html import frame
-from formats.html.frame import cut, e, number_of_bookmarks
+from formats.html.frame import cut, e, number_of, number_of_bookmarks
 from formats.html.list_forms import SELECT, UNCHECK
 from formats.html.parts import MAX_TITLE_SHOWN, date_html, host_of
 from formats.listing import Site, View, links_to_pages, offsets_of_pages
@@ -38,21 +38,20 @@ def write_trash(
     return (
         f'{begin}<main id="main" class="single trash">\n'
         '<div class="head">\n<h1>Recently deleted</h1>\n'
-        f'<p class="total" role="status">{number_of_bookmarks(total)}</p>\n{SELECT}</div>\n'
-        f"{notice}<p>{_rule(days)}</p>\n{form}"
+        f'<p class="total" role="status">{_summary(total, days)}</p>\n{SELECT}</div>\n'
+        f"{notice}{form}"
         f'<ol class="list">\n{items}</ol>\n{pages}</main>\n{frame.END}'
     )
 
 
-def _rule(days: int | None) -> str:
+def _summary(total: int, days: int | None) -> str:
     if days == 0:
         return "This service keeps nothing of a deleted bookmark."
+    number = number_of_bookmarks(total)
     if days is None:
-        return "Deleted bookmarks can be put back."
-    period = "a day"
-    if days > 1:
-        period = f"{days:,} days"
-    return f"Deleted bookmarks can be put back for {period}."
+        return number
+    period = number_of(days, "day")
+    return f"{number}, each kept for {period}"
 
 
 def _item(deleted: DeletedBookmark, site: Site) -> str:

@@ -459,7 +459,8 @@ def test_the_trash_has_pages(app, monkeypatch):
         links = page.html.select("[rel=next]")
         page = app.get(links[0]["href"], headers=PAGE, status=200) if links else None
     assert numbers == [2, 2, 1]
-    app.get("/-/trash?offset=x", headers=PAGE, status=400)
+    page = app.get("/-/trash?offset=x", headers=PAGE, status=400)
+    page.mustcontain("<p>The service cannot read this.</p>", '<p class="hint">')
 
 
 def test_of_several_some_are_put_back_and_the_others_are_named(app, add):
@@ -1244,3 +1245,12 @@ def test_the_query_of_the_list_stands_once_in_a_page_about_many_bookmarks(app, m
     address = form.select("button")[1]["formaction"]
     app.post(address, values, headers=PAGE, status=200)
     assert len(app.get("/").json) == len(many) - 1
+
+
+def test_each_error_of_a_form_stands_once_below_its_field(app):
+    fields = {"uri": "x", "title": "t" * 5000}
+    page = app.post("/-/add", fields, headers=PAGE, status=422)
+    assert page.html.find(class_="alert").text.split() == [
+        "Not", "saved", "yet.", "Please", "correct:", "Address,", "Title",
+    ]  # fmt: skip
+    assert page.text.count("at most 4,096 characters") == 1

@@ -249,24 +249,6 @@ def test_an_address_is_printed_from_left_to_right(browser, post):
     assert browser.driver.execute_script(script, link, "unicodeBidi") == "isolate"
 
 
-def test_a_place_in_a_report_is_not_broken(browser, tmp_path):
-    browser.command(
-        "Emulation.setDeviceMetricsOverride", width=390, height=700, deviceScaleFactor=1,
-        mobile=True,
-    )  # fmt: skip
-    file = tmp_path / "bookmarks.txt"
-    file.write_text("https://a.example/\n" + "no address " * 30)
-    browser.open("/-/tools")
-    browser.find("#file").send_keys(str(file))
-    browser.leave(browser.find(".import button").click)
-    script = "arguments[0].innerHTML = `<span>${arguments[1]}</span>`"
-    heights = []
-    for text in ("1", "102/60", "10201/60"):
-        browser.driver.execute_script(script, browser.find("tbody td"), text)
-        heights.append(browser.find("tbody td span").size["height"])
-    assert len(set(heights)) == 1
-
-
 LONG = [
     {"uri": "https://a.example/" + "x" * 60_000, "title": "word " * 800, "tags": ["t" * 255]},
     {"uri": "data:text/html," + "x" * 60_000, "title": "x" * 4_000, "description": "y" * 65_000},
