@@ -327,11 +327,10 @@ def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
     """Return the store of a folder. Say if the data folder is new: its name may be misspelt."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
-    if is_new:
-        verb = "is"
-        if options.dry_run:
-            verb = "would be"
-        print(f"bookmarks: {options.data} {verb} a new data folder.", file=sys.stderr)
+    if is_new and options.dry_run:
+        print(f"bookmarks: {options.data} would be a new data folder.", file=sys.stderr)
+    elif is_new:
+        print(f"bookmarks: {options.data} is a new data folder.", file=sys.stderr)
     return store
 
 

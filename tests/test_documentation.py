@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -327,6 +328,56 @@ def test_the_documented_commands_serve_a_home_network(serve, tmp_path):
         assert status_of("--token-file", host, bearer) == 200
     assert status_of("--no-auth", "raspberrypi.local") == 200
     assert status_of("--no-auth", "192.168.1.20") == 421
+
+
+def test_the_documented_commands_show_what_visitors_see(serve, app, tmp_path):
+    require_program("curl")
+    app.post_json("/", {"uri": "https://kept.example/", "tags": ["Private"]}, status=201)
+    app.post_json("/", {"uri": "https://near.example/", "tags": ["private notes"]}, status=201)
+    app.post_json("/", {"uri": "https://shown.example/", "tags": ["public"]}, status=201)
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "token").chmod(0o600)
+    command = documented_block("bash", "--public-read").split()
+    service = serve(*(str(tmp_path / "token") if o == "token" else o for o in command[1:]))
+    requests = documented_block("bash", "$(cat token)").replace(DOCUMENTED, service.address)
+    visitor, owner = requests.splitlines()
+    assert run_in_bash(visitor, tmp_path).count("\n") == 2
+    assert run_in_bash(owner, tmp_path).count("\n") == 3
+    (tmp_path / "token").write_text("wrong")
+    assert '"status":401' in run_in_bash(owner, tmp_path)
+    page = documentation("deploy.md")
+    retag = shlex.split(re.search(r"`bookmarks (tag --q '-#public' --add private)`", page)[1])
+    assert bookmarks.main([*retag, "--data", str(service.data)]) == 0
+    assert run_in_bash(visitor, tmp_path).startswith("https://shown.example/\t")
+    assert run_in_bash(visitor, tmp_path).count("\n") == 1
+
+
+def test_the_documented_commands_find_and_tag_what_was_added_in_a_year(app, data, capfd):
+    for year in (2024, 2025, 2026):
+        when = f"{year}-01-01T00:00:00Z"
+        fields = {"uri": f"https://www.example.org/{year}", "created": when}
+        app.post_json("/", fields, status=201)
+    outputs = []
+    for line in documented_block("bash", "before:2026").splitlines():
+        assert bookmarks.main([*shlex.split(line)[1:], "--data", str(data)]) == 0
+        outputs.append(capfd.readouterr().out)
+    changed = "1 matched, 1 changed, 0 unchanged, 0 failed\n"
+    address = "https://www.example.org/2025"
+    assert outputs == [f"{address}\t{address}\t\n", f"would be: {changed}", changed]
+
+
+def test_the_documented_command_puts_a_deleted_bookmark_back(serve, app, tmp_path):
+    require_program("curl")
+    made = app.post_json("/", {"uri": "https://example.com/", "tags": ["a"]}, status=201).json
+    app.delete(f"/{made['id']}", status=204)
+    command = documented_block("bash", "only=ID").replace(DOCUMENTED, serve().address)
+    command = command.replace("ID", made["id"])
+    assert run_in_bash(command, tmp_path) == ""
+    (bookmark,) = app.get("/").json
+    assert bookmark["id"] != made["id"]
+    assert {**bookmark, "id": "", "modified": ""} == {**made, "id": "", "modified": ""}
+    with pytest.raises(subprocess.CalledProcessError):
+        run_in_bash(command, tmp_path)
 
 
 def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, tmp_path):
