@@ -57,7 +57,7 @@ def check_files(options: argparse.Namespace) -> int:
     is_harmful = False
     kept_count = 0
     for finding in remaining:
-        if finding.is_kept:
+        if finding.is_in_trash:
             kept_count += 1
             continue
         print(finding)

@@ -42,8 +42,11 @@ class Finding:
     # The path of the tombstone, if the bookmark of this file was deleted.
     tombstone: Path | None = None
     is_harmless: bool = False  # The service can use the file.
-    # The file is kept on purpose, so that its deleted bookmark can be restored.
-    is_kept: bool = False
+
+    @property
+    def is_in_trash(self) -> bool:
+        """Whether the file was kept so that its deleted bookmark can be restored."""
+        return self.tombstone is not None
 
     def __str__(self) -> str:
         path = _printable(str(self.path))
@@ -81,8 +84,10 @@ def check(folder: Path, keep_deleted: int) -> list[Finding]:
                 findings.append(finding)
             else:
                 tombstones_by_id[path.stem] = path
-    oldest = oldest_kept(keep_deleted)
-    findings += _check_bookmarks(folder / "bookmarks", tombstones_by_id, oldest)
+    kept_since = oldest_kept(keep_deleted)
+    findings += _check_bookmarks(
+        folder / "bookmarks", tombstones_by_id, kept_since
+    )
     return findings
 
 
@@ -97,9 +102,12 @@ def _check_tombstone(path: Path) -> Finding | None:
 
 
 def _check_bookmarks(
-    folder: Path, tombstones_by_id: dict[str, Path], oldest: str
+    folder: Path, tombstones_by_id: dict[str, Path], kept_since: str
 ) -> Iterator[Finding]:
-    """Yield the problems with the files of bookmarks."""
+    """Yield the problems with the files of bookmarks.
+
+    The files of bookmarks that were deleted before `kept_since` may be removed.
+    """
     names_by_uri_key: dict[str, str] = {}
     ids_by_number = {number_of_id(id): id for id in tombstones_by_id}
     for path in _paths(folder):
@@ -112,7 +120,7 @@ def _check_bookmarks(
             continue  # The file has been removed since the folder was listed.
         if path.stem in tombstones_by_id:
             tombstone = tombstones_by_id[path.stem]
-            yield _deleted_finding(path, tombstone, bookmark, oldest)
+            yield _check_deleted(path, tombstone, bookmark, kept_since)
         elif bookmark is None:
             yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
         else:
@@ -127,22 +135,21 @@ def _check_bookmarks(
                 yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)
 
 
-def _deleted_finding(
-    path: Path, tombstone: Path, bookmark: Bookmark | None, oldest: str
+def _check_deleted(
+    path: Path, tombstone: Path, bookmark: Bookmark | None, kept_since: str
 ) -> Finding:
     """Return the finding about the file of a deleted bookmark."""
     problem = "belongs to a deleted bookmark"
     if bookmark is None:  # The file may hold something else that its owner needs.
         return Finding(path, problem, "move it away, because it is no valid bookmark")
     value, _ = _decode(tombstone, decode_tombstone)
-    is_over = value is not None and value.deleted <= oldest
+    has_expired = value is not None and value.deleted <= kept_since
     return Finding(
         path,
         problem,
         _REMOVE,
-        is_safe_to_remove=is_over,
+        is_safe_to_remove=has_expired,
         tombstone=tombstone,
-        is_kept=True,
     )
 
 

@@ -148,9 +148,10 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """A new file in an open folder, which gets its final name when it is published.
 
-    Until then it has no name, so a crash leaves nothing behind, or a temporary
-    name where the system has no O_TMPFILE. The end of the `with` block discards
-    an unpublished file. Methods raise Full or Unavailable.
+    With O_TMPFILE it has no name until then, so a crash leaves nothing behind.
+    Where the system has no O_TMPFILE, it has a temporary name until then. The end
+    of the `with` block discards an unpublished file. Methods raise Full or
+    Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:

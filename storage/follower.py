@@ -218,14 +218,9 @@ class Follower:
         has_other_error = False
         try:
             for id, may_be_deleted in ids.items():
-                found = self._read_files(id, may_be_deleted, began_ns)
                 error_before = self._errors.get(id)
-                if isinstance(found, StorageError):
-                    self._set_error(id, found)
-                    item = self._item_to_keep(id, found)
-                else:
-                    self._clear_error(id)
-                    item = found
+                found = self._read_files(id, may_be_deleted, began_ns)
+                item = self._keep_error(id, found)
                 # Two exceptions are never equal, so compare their texts.
                 if str(self._errors.get(id)) != str(error_before):
                     has_other_error = True
@@ -237,10 +232,21 @@ class Follower:
                 self._change_index(changed_items)
                 self.change_count += 1
 
-    def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Return `_ids_of` the files, and update `_changed_at` with the folders' times.
+    def _keep_error(
+        self, id: str, found: Item | StorageError | None
+    ) -> Item | None:
+        """Set or clear the error of an id; return the item that the index shall have."""
+        if isinstance(found, StorageError):
+            self._set_error(id, found)
+            return self._item_to_keep(id, found)
+        self._clear_error(id)
+        return found
 
-        Raises Unavailable if a folder cannot be read.
+    def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
+        """Map the id of each file to whether its bookmark may be deleted.
+
+        Also moves `_changed_at` on to the times of the folders. Raises Unavailable
+        if a folder cannot be read.
         """
         try:
             # A change while the files are read must get a later time than this.

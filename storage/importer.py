@@ -119,7 +119,7 @@ class Importer:
             elif skip_reason == NOT_READ:
                 self._count_unread(fields)
             elif skip_reason:
-                self._skip(place, fields, skip_reason)
+                self._add_skipped(place, fields, skip_reason)
             else:
                 bookmarks.append(entry)
         if not bookmarks:
@@ -129,11 +129,11 @@ class Importer:
         for outcome in outcomes:
             match outcome:
                 case Failed((place, fields, _), error):
-                    self._skip(place, fields, str(error))
+                    self._add_skipped(place, fields, str(error))
                 case Done((place, fields, _), (bookmark, what_happened, notes)):
                     self._count(bookmark, what_happened)
                     if notes:
-                        self._note(place, fields, notes)
+                        self._add_noted(place, fields, notes)
 
     def _count(self, bookmark: Bookmark, what_happened: str) -> None:
         if what_happened == "created":
@@ -150,17 +150,23 @@ class Importer:
             shown = cut_and_replace_unprintable(name)
             self.report.not_read[shown] = self.report.not_read.get(shown, 0) + cast(int, number)
 
-    def _skip(self, place: Place, fields: Mapping[str, object], reason: str) -> None:
+    def _add_skipped(
+        self, place: Place, fields: Mapping[str, object], reason: str
+    ) -> None:
         self.report.skipped += 1
         if self.report.skipped <= MAX_REPORTED_ENTRIES:
-            self._report(place, fields, reason)
+            self._list_entry(place, fields, reason)
 
-    def _note(self, place: Place, fields: Mapping[str, object], notes: Sequence[str]) -> None:
+    def _add_noted(
+        self, place: Place, fields: Mapping[str, object], notes: Sequence[str]
+    ) -> None:
         self.report.noted += 1
         if self.report.noted <= MAX_REPORTED_ENTRIES:
-            self._report(place, fields, f"stored, but {'; '.join(notes)}")
+            self._list_entry(place, fields, f"stored, but {'; '.join(notes)}")
 
-    def _report(self, place: Place, fields: Mapping[str, object], reason: str) -> None:
+    def _list_entry(
+        self, place: Place, fields: Mapping[str, object], reason: str
+    ) -> None:
         value = str(fields.get("uri") or fields.get("title") or "")
         # UTF-8 cannot encode a lone surrogate, and HTML allows no NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
@@ -178,7 +184,7 @@ def _import_one(folder: Transaction, entry: _Entry) -> tuple[Bookmark, str, list
     Returns the bookmark, the word "created", "updated" or "unchanged", and notes
     about values that were changed or left out.
     """
-    _, values, _ = entry
+    _, values, _ = entry  # Its place and skip reason do not matter here.
     now = timestamp(time.time())
     fields, notes = _clean_entry(values)
     before = folder.holder(fields["uri"])
@@ -190,7 +196,7 @@ def _import_one(folder: Transaction, entry: _Entry) -> tuple[Bookmark, str, list
     folder.put(after, before)
     if not _has_all_tags(after, fields):
         notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
-    if after is before.bookmark:
+    if after is before.bookmark:  # `merge` returns it if nothing changes.
         return after, "unchanged", notes
     return after, "updated", notes
 

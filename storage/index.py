@@ -72,7 +72,8 @@ tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
 class SortedList(Generic[_Item]):
     """A sorted list, copy-on-write: a reader may keep what `read` has returned.
 
-    The next change then copies the list first.
+    The next change then copies the list first. To replace an item, call
+    insert(new, old), then discard(old).
     """
 
     __slots__ = ("_items", "_order", "_has_readers")
@@ -102,8 +103,9 @@ class SortedList(Generic[_Item]):
         self._items.append(last)
 
     def insert(self, new: _Item, old: object) -> None:
-        """Insert an item. If `old` stands at its place in the order, overwrite `old`.
+        """Insert an item. If `old` stands at the place of `new`, overwrite `old`.
 
+        The item `old` may be None or an item that this list does not contain.
         Overwriting is 300 times as fast as inserting into a list of 1,000,000
         items, because inserting moves all later items.
         """

@@ -90,7 +90,11 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 
 
 class Lock:
-    """An exclusive lock on the folder of bookmarks, for all threads and processes."""
+    """An exclusive lock on the folder of bookmarks, for all threads and processes.
+
+    Processes lock two folders: `bookmarks` is the lock itself, and `data` is the
+    queue of those who wait for it.
+    """
 
     def __init__(self) -> None:
         self._turns = _Turns()
@@ -102,22 +106,23 @@ class Lock:
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Busy if no thread of this process has got the lock for
-        LOCK_SECONDS, or Unavailable.
+        Raises Busy after LOCK_SECONDS in which no thread of this process had the
+        lock. Raises Unavailable if the folder cannot be locked.
         """
         asked_at = time.monotonic()
 
-        def is_late() -> bool:
-            since = max(asked_at, self._held_at)
-            return time.monotonic() > since + LOCK_SECONDS
+        def is_wait_over() -> bool:
+            # While other threads of this process get the lock, it is worth waiting.
+            waits_since = max(asked_at, self._held_at)
+            return time.monotonic() > waits_since + LOCK_SECONDS
 
-        with self._turns.take(is_late):
-            # The process that holds the lock on `data` is the next to lock
-            # `bookmarks`. Without this queue, a busy process would lock
-            # `bookmarks` again before another process notices that it is free.
-            self._lock(folders.data, is_late)
+        with self._turns.take(is_wait_over):
+            # The process that has locked `data` is the next to lock `bookmarks`.
+            # Without this queue, a busy process would lock `bookmarks` again
+            # before another process notices that it is free.
+            self._lock(folders.data, is_wait_over)
             try:
-                self._lock(folders.bookmarks, is_late)
+                self._lock(folders.bookmarks, is_wait_over)
             finally:
                 self._unlock(folders.data)
             self._held_at = time.monotonic()
@@ -127,10 +132,10 @@ class Lock:
                 self._unlock(folders.bookmarks)
                 self._held_at = time.monotonic()
 
-    def _lock(self, folder: int, is_late: Callable[[], bool]) -> None:
+    def _lock(self, folder: int, is_wait_over: Callable[[], bool]) -> None:
         self._locked.add(folder)
         try:
-            _flock(folder, is_late)
+            _flock(folder, is_wait_over)
         except StorageError:
             self._locked.discard(folder)
             raise
@@ -162,15 +167,15 @@ class _Turns:
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def take(self, is_late: Callable[[], bool]) -> Iterator[None]:
-        """Take the lock for a `with` block. Raises Busy once `is_late()` is true."""
-        self._wait(is_late)
+    def take(self, is_wait_over: Callable[[], bool]) -> Iterator[None]:
+        """Take the lock for a `with` block. Raises Busy once `is_wait_over()` is true."""
+        self._wait(is_wait_over)
         try:
             yield
         finally:
             self._pass_on()
 
-    def _wait(self, is_late: Callable[[], bool]) -> None:
+    def _wait(self, is_wait_over: Callable[[], bool]) -> None:
         with self._mutex:
             if not self._is_taken:
                 self._is_taken = True
@@ -179,7 +184,7 @@ class _Turns:
             self._waiting.append(turn)
         while not turn.wait(0.1):
             with self._mutex:
-                if is_late() and not turn.is_set():
+                if is_wait_over() and not turn.is_set():
                     self._waiting.remove(turn)
                     raise Busy(_BUSY)
 
@@ -191,14 +196,14 @@ class _Turns:
                 self._is_taken = False
 
 
-def _flock(descriptor: int, is_late: Callable[[], bool]) -> None:
-    """Lock an open folder. Raises Busy once `is_late()` is true, or Unavailable."""
+def _flock(descriptor: int, is_wait_over: Callable[[], bool]) -> None:
+    """Lock an open folder. Raises Busy once `is_wait_over()` is true, or Unavailable."""
     pause = 0.0001  # Most writers hold the lock for less than a millisecond.
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if is_late():
+            if is_wait_over():
                 raise Busy(_BUSY) from None
         except OSError as error:
             raise Unavailable(

@@ -20,8 +20,8 @@ class PublicFollower:
         self._follower = follower
         self.change_count = 0
         self.state = State(_NO_VERSION, 0.0)
-        # The follower's `change_count` when `_look` last compared the states.
-        self._looked_at = -1
+        # The follower's `change_count` when `state` was last updated.
+        self._seen_change_count = -1
 
     @property
     def mutex(self) -> RLock:
@@ -47,7 +47,7 @@ class PublicFollower:
     def is_up_to_date(self) -> bool:
         if not self._follower.is_up_to_date():
             return False
-        return self._looked_at == self._follower.change_count
+        return self._seen_change_count == self._follower.change_count
 
     def compares_each_time(self) -> bool:
         return self._follower.compares_each_time()
@@ -62,27 +62,28 @@ class PublicFollower:
 
     def refresh(self) -> Index:
         self._follower.refresh()
-        return self._look()
+        return self._update_if_changed()
 
     def refresh_or_raise_if_all_reads_failed(self) -> Index:
         self._follower.refresh_or_raise_if_all_reads_failed()
-        return self._look()
+        return self._update_if_changed()
 
-    def _look(self) -> Index:
-        """Return the public index; if it has changed, update `state` and the count."""
+    def _update_if_changed(self) -> Index:
+        """Update `state` and `change_count`, and return the public index."""
         index = self.index
-        if self._looked_at != self._follower.change_count:
-            state = self._state_of(index)
+        if self._seen_change_count != self._follower.change_count:
+            state = self._new_state(index)
             if state != self.state:
                 self.state = state
                 self.change_count += 1
-            self._looked_at = self._follower.change_count
+            self._seen_change_count = self._follower.change_count
         return index
 
-    def _state_of(self, index: Index) -> State:
+    def _new_state(self, index: Index) -> State:
         if index is self._follower.index:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
-        # The times of files would tell visitors when private bookmarks change.
+        # Use the current time in place of the files' time, which would reveal
+        # changes of private bookmarks.
         return State(index.version, time.time())

@@ -154,16 +154,17 @@ def retag(
 ) -> RetagReport:
     """Change the tags of the selected `entries` in batches.
 
-    `require` checks the collection's state before the first change. Returns
-    `report`, or a new report, with the outcomes added. After Busy, Full or
-    Unavailable, whose text says how many bookmarks were changed, repeating the
-    request changes the others.
+    `require` checks the collection's state before the first change. The outcomes
+    are added to the given `report`, or to a new one, which is returned. Busy, Full
+    and Unavailable say how many bookmarks were changed; repeating the request
+    changes the others.
     """
 
     def change(folder: Transaction, selected: Entry) -> bool:
         return _retag_one(folder, selected, retagging)
 
-    report = report or RetagReport()
+    if report is None:
+        report = RetagReport()
     report.matched += len(entries)
     try:
         for outcome in change_in_batches(store, entries, change, require):
@@ -172,6 +173,7 @@ def retag(
         if not report.changed:
             raise
         text = f"{report.changed:,} bookmarks were changed. {error}"
+        # The same type of error, which tells the caller what to do.
         raise type(error)(text) from error
     return report
 

@@ -315,6 +315,7 @@ class _Parser:
         return search
 
     def _any(self) -> Search:
+        """Parse: all { 'or' all }."""
         parts = [self._all()]
         while self._take("or"):
             parts.append(self._all())
@@ -323,6 +324,7 @@ class _Parser:
         return Any(tuple(parts))
 
     def _all(self) -> Search:
+        """Parse: one { [ 'and' ] one }."""
         parts = [self._one()]
         while self._take("and") or self._next() not in ("or", ")", ""):
             parts.append(self._one())
@@ -331,8 +333,9 @@ class _Parser:
         return All(tuple(parts))
 
     def _one(self) -> Search:
+        """Parse: [ 'not' ] ( '(' any ')' | term ). A minus has become 'not'."""
         if self._take("not"):
-            # `--help` would be two negations; `parse_search` then searches for the word.
+            # Each minus of `--help` means not. Who types it means the word.
             if self._next() == "not":
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())

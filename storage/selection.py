@@ -81,17 +81,22 @@ class Selection:
 
     def tag_counts(self, limit: int) -> TagCounts:
         """Return the most used tags of the bookmarks on all pages."""
-        every_page = replace(
+        query_of_all_pages = replace(
             self.query, limit=None, offset=0, sort=NEWEST_FIRST
         )
-        counts = self._counted.get((every_page, limit))
+        counts = self._counted.get((query_of_all_pages, limit))
         if counts is None:
             counts = count_tags(self._matches, limit)
-            self._counted[every_page, limit] = counts
+            self._counted[query_of_all_pages, limit] = counts
         return counts
 
     def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
-        """Return one page of the items, from the last item to the first."""
+        """Return one page of the items, from the last item to the first.
+
+        Pages show the newest item first. The index keeps its lists oldest first,
+        because adding the newest item at the end is cheap. So only the page is
+        reversed, not the whole list.
+        """
         stop = max(len(last_first) - self.query.offset, 0)
         start = 0
         if self.query.limit is not None:
@@ -109,7 +114,7 @@ _ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
 
 
 def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
-    """Return the entries in the reverse of the order `sort`, for `_page`."""
+    """Return the entries in the order `sort`, reversed: `_page` begins at the end."""
     if sort == NEWEST_FIRST:
         return oldest_first
     order = _ORDERS[sort.removeprefix("-")]

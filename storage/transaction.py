@@ -59,14 +59,20 @@ class Transaction:
         self._deleted: list[Entry] = []
         # The ids of unchanged bookmarks, whose files are only synced.
         self._unchanged: set[str] = set()
-        # The descriptors of one synced file in each folder.
-        self._synced_bookmark: int | None = None
-        self._synced_tombstone: int | None = None
-        self._has_published = False
+
+        # How far `publish` has come: one written file of each folder, still
+        # open for `sync_folder`, and whether files have got their names.
+        self._written_bookmark: int | None = None
+        self._written_tombstone: int | None = None
+        self._has_published_one = False
         self._has_published_all = False
+
         # The ids of deleted bookmarks whose files `sync` removes at the end.
-        self._to_remove: list[str] = []  # An error is only logged.
-        self._to_erase: list[str] = []  # An error is raised.
+        # The client has asked to erase these, so an error is raised.
+        self._to_erase: list[str] = []
+        # These are leftovers of changes that are stored, so an error is only
+        # logged.
+        self._to_clean_up: list[str] = []
 
     # --- Reading ---
 
@@ -113,10 +119,12 @@ class Transaction:
         """
         key = uri_key(uri)
         with self._follower.mutex:
-            ids = self._follower.ids_of_uri_key(key)
+            candidate_ids = self._follower.ids_of_uri_key(key)
         if key in self._ids_by_uri_key:
-            ids.insert(0, self._ids_by_uri_key[key])
-        for id in ids:
+            # The index does not have this uri yet. It comes first, so that
+            # entries of an import with the same uri change one bookmark.
+            candidate_ids = [self._ids_by_uri_key[key], *candidate_ids]
+        for id in candidate_ids:
             current = self.find(id)
             if current and current.uri_key == key:
                 return current
@@ -188,7 +196,7 @@ class Transaction:
 
         If that fails, the file stays in the trash, and the error is only logged.
         """
-        self._to_remove.append(id)
+        self._to_clean_up.append(id)
 
     def erase(self, id: str) -> None:
         """Remove a deleted bookmark's file at the end; `sync` raises if that fails."""
@@ -197,7 +205,7 @@ class Transaction:
     # --- Storing ---
 
     def publish(self, opened: ExitStack) -> None:
-        """Write and sync all files, then give the new ones their names.
+        """Stage all new files (write and sync), then publish them (name them).
 
         One file of each folder stays open until `opened` ends, because `sync`
         needs it. Raises Busy if another program has changed a file, or
@@ -217,8 +225,8 @@ class Transaction:
                 deletions.append((entry, file))
                 tombstones.append(file.descriptor)
             files.sync(bookmarks + tombstones)
-            self._synced_bookmark = _keep_one_open(bookmarks, opened)
-            self._synced_tombstone = _keep_one_open(tombstones, opened)
+            self._written_bookmark = _keep_one_open(bookmarks, opened)
+            self._written_tombstone = _keep_one_open(tombstones, opened)
             self._publish_all(puts, deletions)
 
     def _publish_all(
@@ -232,7 +240,7 @@ class Transaction:
             for entry, file in deletions:
                 self._publish_tombstone(entry, file)
         except StorageError as error:
-            if not self._has_published:
+            if not self._has_published_one:
                 raise
             message = f"{error} Some of the changes may be stored."
             raise OutcomeUnknown(message) from error
@@ -243,11 +251,11 @@ class Transaction:
 
         Raises OutcomeUnknown, or the error of a file that `erase` cannot remove.
         """
-        if self._synced_bookmark is not None:
-            files.sync_folder(self.folders.bookmarks, self._synced_bookmark)
-        if self._synced_tombstone is not None:
-            files.sync_folder(self.folders.tombstones, self._synced_tombstone)
-        if self._has_published:
+        if self._written_bookmark is not None:
+            files.sync_folder(self.folders.bookmarks, self._written_bookmark)
+        if self._written_tombstone is not None:
+            files.sync_folder(self.folders.tombstones, self._written_tombstone)
+        if self._has_published_one:
             self.folders.require_in_place()
         if self._has_published_all:
             self._remove_files()
@@ -255,7 +263,7 @@ class Transaction:
     def _remove_files(self) -> None:
         self._remove(self._to_erase)
         try:
-            self._remove(self._to_remove)
+            self._remove(self._to_clean_up)
         except StorageError as error:
             folder = self._follower.folders[BOOKMARKS]
             log.warning(
@@ -297,25 +305,29 @@ class Transaction:
 
     def _publish(self, put: _Put, file: files.Staged) -> None:
         if put.before:
-            self._read(put.before)  # Raises Busy if the file has changed.
+            self._require_unchanged(put.before)
             file.publish()
         else:
             file.publish_new()
-        self._has_published = True
+        self._has_published_one = True
         put.entry.changed_at = file.changed_at
 
     def _publish_tombstone(self, entry: Entry, file: files.Staged) -> None:
-        self._read(entry)  # Raises Busy if the file has changed.
+        self._require_unchanged(entry)
         file.publish_new()
-        self._has_published = True
+        self._has_published_one = True
         if not self._keeps_deleted:
-            self._to_remove.append(entry.bookmark.id)
+            self._to_clean_up.append(entry.bookmark.id)
 
     def _sync_tombstone(self, id: str) -> None:
         folder = self.folders.tombstones
         with files.translate_disk_errors():
             with files.open_file(id + SUFFIX, folder=folder) as descriptor:
                 files.sync_folder(folder, descriptor)
+
+    def _require_unchanged(self, found: Entry) -> None:
+        """Raise Busy if another program has changed a bookmark's file."""
+        self._read(found)
 
     def _read(self, found: Entry) -> bytes:
         """Return the content of a bookmark's file.

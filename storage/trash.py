@@ -50,10 +50,10 @@ class Trash:
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # The time and id of the last tombstone whose file `expire` has removed,
-        # and the number of tombstones up to this tombstone.
-        self._checked = ("", "")
-        self._checked_count = 0
+        # The time and id of the last tombstone that `expire` has handled, and the
+        # number of tombstones up to this one.
+        self._handled_up_to = ("", "")
+        self._handled_count = 0
 
     def find(
         self, limit: int, offset: int
@@ -97,9 +97,11 @@ class Trash:
         expired = self._expired()
         if not expired:
             return
-        self._checked = tombstone_order(expired[-1])
-        self._checked_count = bisect_right(
-            self._tombstones(), self._checked, key=tombstone_order
+        # Set this before the removal, to skip a file that cannot be removed: the
+        # next change would only fail at it again.
+        self._handled_up_to = tombstone_order(expired[-1])
+        self._handled_count = bisect_right(
+            self._tombstones(), self._handled_up_to, key=tombstone_order
         )
         try:
             _remove(folders, [entry.tombstone.id for entry in expired])
@@ -113,8 +115,8 @@ class Trash:
     def _expired(self) -> Sequence[TombstoneEntry]:
         """Return tombstones whose files are to be removed, the oldest first."""
         tombstones = self._tombstones()
-        start = bisect_right(tombstones, self._checked, key=tombstone_order)
-        if start != self._checked_count:
+        start = bisect_right(tombstones, self._handled_up_to, key=tombstone_order)
+        if start != self._handled_count:
             # Another program has added or removed older tombstones: begin again.
             start = 0
         stop = bisect_left(tombstones, self._oldest(), key=tombstone_order)

@@ -72,8 +72,9 @@ class Watch:
         self._folders = [str(folder) for folder in folders]
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        # Maps each watch descriptor of inotify to the position of its folder.
-        self._positions: dict[int, int] = {}
+        # Maps each watch descriptor of inotify to the index of its folder in
+        # `_folders`.
+        self._indexes: dict[int, int] = {}
         # The identities of the folders when the watch was opened.
         self._identities: list[_Identity | None] = [None for _ in folders]
 
@@ -88,11 +89,12 @@ class Watch:
         return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
-        """Return the folder's position and the file name of each change.
+        """Return the changes, each as the index of a folder and a file name.
 
-        An empty name stands for the folder itself. None means that the caller
-        has to compare all files. Raises Unavailable if the first folder is
-        missing or a folder is a symbolic link.
+        The index is that of the folder in the list given to the constructor, and
+        an empty name stands for the folder itself. An empty list means that nothing
+        has changed, and None that the caller has to compare all files. Raises
+        Unavailable if the first folder is missing or a folder is a symbolic link.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -105,13 +107,14 @@ class Watch:
             if event.mask & _EVENTS_LOST:
                 self._open()
                 return None
-            changes.append((self._positions[event.wd], event.name))
+            changes.append((self._indexes[event.wd], event.name))
         return changes
 
     def has_no_event(self) -> bool:
         """Return whether nothing has changed; False if that is uncertain.
 
-        Other threads may use the watch meanwhile. Raises Unavailable.
+        While this method runs, other threads may call any method of the watch.
+        Raises Unavailable.
         """
         inotify = self._inotify  # Another thread may set the attribute to None.
         if inotify is None or self._is_folder_replaced():
@@ -143,20 +146,20 @@ class Watch:
     def _watch_existing_folders(self) -> None:
         """Open the watch, unless inotify would miss changes. Raises OSError."""
         existing = []
-        for position, folder in enumerate(self._folders):
-            if self._identities[position] is None:
+        for index, folder in enumerate(self._folders):
+            if self._identities[index] is None:
                 continue
             if not reports_all_changes(folder, self._one_machine):
                 return
-            existing.append((position, folder))
-        self._positions = {}
+            existing.append((index, folder))
+        self._indexes = {}
         self._inotify = INotify(nonblocking=True)
         # The garbage collector may destroy the INotify object before it calls a
         # method `__del__`.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
-        for position, folder in existing:
+        for index, folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
-            self._positions[watch_descriptor] = position
+            self._indexes[watch_descriptor] = index
 
     def close(self) -> None:
         """Close the watch; the next `read_events` opens it again."""
