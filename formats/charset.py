@@ -21,6 +21,7 @@ def decode(data: bytes, label: str = "") -> str:
     elif _is_utf_8(data):  # The regular expression below would block other threads.
         text = data.decode("utf-8-sig")
     else:
+        # Keep the bytes that are not UTF-8 as surrogates, and read them as windows-1252.
         text = data.decode("utf-8-sig", "surrogateescape")
         text = _SURROGATES.sub(_decode_windows_1252, text)
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -147,7 +147,9 @@ def parse(document: bytes, target: Collector) -> None:
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None
     except ParseError as error:
-        raise Malformed(f"The XML is malformed: {error}.") from error
+        malformed = Malformed(f"The XML is malformed: {error}.")
+        malformed.line, _ = error.position
+        raise malformed from error
     except (LookupError, ValueError):
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
@@ -243,18 +245,20 @@ def _unmark_invalid_chars(element: Element) -> None:
 
 
 def _repair(data: bytes) -> bytes:
-    """Return a file as UTF-8 without its XML declaration. The numbers of its lines stay the same.
+    """Return a file with the faults of old programs mended, as UTF-8.
 
-    Old programs declare UTF-8 but write windows-1252, begin with blank lines, or write control
-    characters.
+    The numbers of its lines stay the same. A file that declares another charset is not changed.
     """
     if declared_charset(data) not in ("", "utf-8"):
         return data
+    # The file may declare UTF-8 and be windows-1252.
     text = decode(data)
+    # Blank lines may stand before the declaration, which must come first. Remove it.
     declaration = _DECLARATION.match(text)
     assert declaration  # The pattern matches an empty text, too.
     blank_lines = "\n" * declaration[0].count("\n")
     text = blank_lines + text[declaration.end() :]
+    # The file may have control characters, which XML does not allow.
     if _can_use_mark(data):
         text = _mark_invalid_chars(text)
     return text.encode()

@@ -78,3 +78,5 @@ class OutcomeUnknown(Unavailable):
 
 class Malformed(StorageError):
     """A text does not have the syntax of its format."""
+
+    line = 0  # The line of the error in the text; 0 if unknown.

@@ -102,7 +102,9 @@ def _total(listing: Listing) -> str:
 def _heading(listing: Listing) -> str:
     """Return the filter as the heading; each tag is a link that removes it from the filter."""
     filter = listing.filter
-    is_linked = len(urlencode(filter)) * len(filter) <= _MAX_FILTERS_OF_PAGE
+    # Each tag is a link that repeats nearly the whole filter.
+    size_of_links = len(urlencode(filter)) * len(filter)
+    is_linked = size_of_links <= _MAX_FILTERS_OF_PAGE
     content = ""
     for name, tag in filter:
         if name == "tag":
@@ -243,10 +245,7 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
         checkbox = ""
         actions = ""
         if not is_visitor:
-            checkbox = (
-                '<input type="checkbox" form="many" name="selected" '
-                f'value="{bookmark.id}" aria-label="Select">\n'
-            )
+            checkbox = _checkbox(bookmark.id)
             actions = _actions(entry, path, edit_address)
         host = host_link(bookmark.uri)
         date = date_html(bookmark.created)
@@ -260,6 +259,13 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
         )
 
     return item
+
+
+def _checkbox(id: str) -> str:
+    return (
+        '<input type="checkbox" form="many" name="selected" '
+        f'value="{id}" aria-label="Select">\n'
+    )
 
 
 def _actions(entry: Entry, path: str, edit_address: str) -> str:
@@ -277,7 +283,7 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
 
 
 def _edit_query(listing: Listing) -> str:
-    """Return the escaped query by which the page that edits a bookmark leads back to this list."""
+    """Return the escaped query of an edit link. It tells the page which list to return to."""
     query = e(urlencode({"_list": listing.list_query}))
     if len(query) > _MAX_FILTERS_OF_ITEM:
         return "_list="  # The page leads back to the list of all bookmarks.

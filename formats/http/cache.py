@@ -72,7 +72,8 @@ class ResponseCache:
         try:
             return cached.change_count == self.store.refresh()
         except Unavailable:
-            # `make_response` raises this error again, except for a style sheet.
+            # Make the response anew. If it needs the store, that raises this error
+            # again; a style sheet does not need the store.
             return False
 
     def _add(self, key: _Key, cached: _Cached) -> None:

@@ -31,6 +31,9 @@ def form_handler(
 ) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
     """Return a decorator that reads a form and passes its fields to the handler.
 
+        @form_handler(write_form)
+        def add(service: Service, request: Request, fields: Fields) -> Response:
+
     If the handler raises an error, the response is a page that `write_again` writes,
     which shows the form with everything that was typed.
     """

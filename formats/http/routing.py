@@ -56,8 +56,8 @@ class Service:
     @property
     def cache(self) -> ResponseCache:
         """The cache of responses, which is opened with its store at its first use."""
-        # In Python 3.11, all objects share the lock of a `cached_property`: to open the
-        # large folder of one host would delay the requests of all hosts.
+        # This is not a `cached_property`, because in Python 3.11 all objects share its
+        # lock: opening the large folder of one host would delay all hosts.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:

@@ -9,8 +9,10 @@ from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
 # The framing of a chunked body (chunk sizes, line ends, extensions and trailers) may
-# have this many bytes, and 6 more for every 16 bytes of content.
+# have this many bytes, and more for its content: that of chunks of 16 bytes.
 MAX_FRAMING = 16_384
+_SIZE_OF_SMALL_CHUNK = 16
+_FRAMING_OF_SMALL_CHUNK = len(b"10\r\n" + b"\r\n")
 # In bytes per second. waitress closes the connection of a slower request after a minute.
 MIN_RATE = 1024
 _TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
@@ -46,7 +48,8 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         """
         unfinished = len(body.control_line) + len(body.trailer)
         framing = self.body_bytes_received - len(body)
-        max_framing = MAX_FRAMING + len(body) * 3 // 8
+        small_chunks = len(body) // _SIZE_OF_SMALL_CHUNK
+        max_framing = MAX_FRAMING + small_chunks * _FRAMING_OF_SMALL_CHUNK
         if unfinished > MAX_FRAMING or framing > max_framing:
             self.error = BadRequest("The chunks are too small, or a line between them is too long")
             self.completed = True
@@ -64,8 +67,8 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         self.size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes a connection without recent activity. Set the time back
-            # for a request that arrives too slowly.
+            # Set the time of the last activity back for a request that arrives too
+            # slowly, so that waitress closes the connection.
             latest = self.started + self.size / MIN_RATE
             self.last_activity = min(time.time(), latest)
         return result

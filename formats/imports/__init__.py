@@ -29,7 +29,7 @@ CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "netscape": netscape.declared_charset,
 }
 # The import stops after so many entries without a bookmark: they take time, and store nothing.
-MAX_WORTHLESS_ENTRIES = 500_000
+MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
@@ -47,11 +47,10 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
         entries = _add_title(entries, PurePath(file_name).stem)
     yield from islice(entries, 1)  # An error before the first entry is not caught.
     try:
-        yield from _limit_worthless(entries)
+        yield from _limit_entries_without_bookmark(entries)
     except Malformed as error:
-        # Only errors of the XML parser have a position. Line 0 stands for the whole file.
-        line, _ = getattr(error.__cause__, "position", (0, 0))
-        yield ImportedEntry(line, fields={}, skip_reason=f"The rest cannot be read: {error}")
+        reason = f"The rest cannot be read: {error}"
+        yield ImportedEntry(error.line, fields={}, skip_reason=reason)
     yield from _note_guessed_charset(data, format)
 
 
@@ -65,14 +64,14 @@ def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
         yield note_of_unread_values({"bytes that are not UTF-8, read as windows-1252": count})
 
 
-def _limit_worthless(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
+def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
     """Yield the entries. Raises Malformed if too many of them are skipped or ignored."""
     count = 0
     for entry in entries:
         yield entry
         if entry.skip_reason:
             count += 1
-        if count == MAX_WORTHLESS_ENTRIES:
+        if count == MAX_ENTRIES_WITHOUT_BOOKMARK:
             raise Malformed(f"{count:,} entries have no bookmark.")
 
 

@@ -85,11 +85,15 @@ def _is_empty_date(text: str) -> bool:
 def _from_number(number: int) -> str | None:
     """Return the date of a number that counts seconds, milliseconds or microseconds.
 
-    The first of these units whose date is before the year 10000 counts.
+    Try seconds, then milliseconds, then microseconds; take the first that gives a date before
+    the year 10000.
     """
     for seconds in (number, number // 1_000, _from_microseconds(number)):
-        with suppress(OverflowError):
-            return (EPOCH + timedelta(seconds=seconds)).isoformat() + "Z"
+        try:
+            date = EPOCH + timedelta(seconds=seconds)
+        except OverflowError:
+            continue
+        return date.isoformat() + "Z"
     return None
 
 

@@ -1,7 +1,7 @@
 """Read JSON files: arrays of bookmarks, responses of services, and trees of folders."""
 
 from collections.abc import Container, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from formats.charset import decode
 from formats.imports.entry import (
@@ -134,6 +134,8 @@ class _Walk:
         self, members: _Members, position: _Position
     ) -> Iterator[ImportedEntry]:
         members = _unwrap_repository(members)
+        if _is_repository(members):
+            members = _rename_members_of_repository(members)
         containers = _containers(members, is_outermost=position.depth == 0)
         if not containers:
             yield from self._entry_of_object(members, position)
@@ -178,7 +180,7 @@ class _Walk:
         for name, value in members.items():
             if name in containers or name in _READ_ELSEWHERE or is_read(name, value):
                 continue
-            if _is_folder_object(name, value):
+            if _is_folder_object(value, name):
                 continue
             if name in _INNER_MEMBERS and isinstance(value, dict):
                 self._count_unread_inside(name, value)
@@ -204,6 +206,8 @@ class _Walk:
         """Return the tags of the folder with this id, after the tags of the folders around it."""
         tags: tuple[str, ...] = ()
         for _ in range(_MAX_CHAIN):
+            # Ids are texts or numbers, and any number has been read as a float. An array or
+            # object cannot be a key.
             if not isinstance(id, str | float) or id not in self._named_folders:
                 break
             folder = self._named_folders[id]
@@ -226,13 +230,22 @@ def _ignore(entries: Iterable[ImportedEntry]) -> Iterator[ImportedEntry]:
 
 
 def _unwrap_repository(members: _Members) -> _Members:
-    """Return the members, with a prefix for those about a GitHub repository: `repo.created_at`."""
-    repository = members.get("repo")  # A list of stars is `{"starred_at": …, "repo": {…}}`.
-    if isinstance(repository, dict) and not _has_address(members):
-        members = members | repository
-        del members["repo"]
-    if "full_name" not in members or "html_url" not in members:
+    """Return the members of a star of GitHub, `{"starred_at": …, "repo": {…}}`, side by side."""
+    repository = members.get("repo")
+    if not isinstance(repository, dict) or _has_address(members):
         return members
+    unwrapped = members | repository
+    del unwrapped["repo"]
+    return unwrapped
+
+
+def _is_repository(members: _Members) -> bool:
+    """Return whether the members describe a repository of GitHub."""
+    return "full_name" in members and "html_url" in members
+
+
+def _rename_members_of_repository(members: _Members) -> _Members:
+    """Return the members; those that do not concern the bookmark become `repo.created_at` etc."""
     renamed = {}
     for name, value in members.items():
         if name in _MEMBERS_OF_REPOSITORY:
@@ -383,9 +396,10 @@ def _tags_of_pinboard(value: object) -> list[object]:
 def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:
     """Yield the members that programs write in an object inside an entry."""
     for name, value in members.items():
-        if isinstance(value, dict) and _is_folder_object(name, value):
+        if _is_folder_object(value, name):
             yield name, _title(value)
-    content = members.get("content")  # Karakeep
+    # Karakeep writes {"content": {"url": …}}, which gives the member `content_url`.
+    content = members.get("content")
     if isinstance(content, dict):
         yield "content_url", content.get("url")
         yield "website_title", content.get("title")
@@ -400,7 +414,8 @@ def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:
             yield "description", annotation.get("value")
 
 
-def _is_folder_object(name: str, value: object) -> bool:
+def _is_folder_object(value: object, name: str) -> TypeGuard[_Members]:
+    """Return whether a member is the folder of an entry, such as `"folder": {"name": "a"}`."""
     if role_of(name) != "folder" or not isinstance(value, dict):
         return False
     return _title(value) != ""

@@ -90,14 +90,15 @@ class _Reader:
         self._link: Token | None = None  # The <A> of the entry that is being read, if any.
         self._title: list[str] = []
         self._description: list[str] = []
-        # `add_text` appends texts to this list, which is `_heading_texts`, `_title` or
-        # `_description`. While it is None, texts are dropped.
+        # What is being read: `_heading_texts`, `_title` or `_description`. `add_text` appends
+        # texts to this same list. While it is None, texts are dropped.
         self._texts: list[str] | None = None
 
     def read(self) -> Iterator[ImportedEntry]:
         """Yield the entries of the file."""
         for token in tokenize(self._file, _HANDLERS):
-            if self._texts is self._description and token.name in _MARKUP_IN_DESCRIPTION:
+            is_in_description = self._texts is self._description
+            if is_in_description and token.name in _MARKUP_IN_DESCRIPTION:
                 continue
             _HANDLERS[token.name](self, token)  # The handler may append to `_entries`.
             yield from self._entries

@@ -31,6 +31,7 @@ def read_heading(line: str) -> Heading | None:
     if not match:
         return None
     level = len(match["stars"])
+    # Only a heading of the first level may name a folder that the browser has created.
     name, own_tags = _split_own_tags(match["text"])
     tags = folder_tags(_without_brackets(name), may_be_built_in=level == 1)
     return Heading(level, match["text"], (*tags, *own_tags))
@@ -47,6 +48,7 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
             continue
         fields: dict[str, Any] = {"uri": uri.strip(), "title": title.strip()}
         description = behind.strip(" -–—:|,")
+        # Beside several links, it is unclear which of them a text describes.
         if description and len(parts) == 1:
             fields["description"] = description
         if own_tags:

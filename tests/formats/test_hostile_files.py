@@ -113,7 +113,7 @@ def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
 def test_the_number_of_entries_without_a_bookmark_is_limited(
     format, beginning, worthless, monkeypatch
 ):
-    monkeypatch.setattr("formats.imports.MAX_WORTHLESS_ENTRIES", 1_000)
+    monkeypatch.setattr("formats.imports.MAX_ENTRIES_WITHOUT_BOOKMARK", 1_000)
     data = beginning + worthless * 5_000
     first, *others = read_entries(data.encode(), format, "")
     assert (first.fields["uri"], len(others)) == ("a:b", 1_001)
