@@ -48,7 +48,7 @@ def run(*command, cwd=None, **environment):
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         env={**os.environ, "PATH": path, **environment},
     )
     assert process.returncode == 0, process
@@ -80,7 +80,7 @@ def tree(tmp_path):
 def require_index(*command):
     """Skip the test if this command does not get packages from an index. In CI, fail instead."""
     packages = ["setuptools >= 64", "webob"]  # A local folder of wheels may have only the first.
-    process = subprocess.run([*command, *packages], capture_output=True, text=True, timeout=120)
+    process = subprocess.run([*command, *packages], capture_output=True, text=True, timeout=300)
     if process.returncode:
         assert "CI" not in os.environ, process.stderr
         pytest.skip("needs a package index: " + process.stderr.strip().splitlines()[-1])

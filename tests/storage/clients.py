@@ -67,7 +67,7 @@ class Response(NamedTuple):
 
 def ask(address: str, method: str = "GET", path: str = "/", body=None, **headers: str) -> Response:
     """Send one request on a new connection; encode a body that is not bytes as JSON."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=180)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
         body = json.dumps(body).encode()
