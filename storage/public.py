@@ -56,8 +56,8 @@ class PublicFollower:
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:
-            # This takes the same time whether the bookmark is private or missing,
-            # so that visitors cannot tell which.
+            # A missing bookmark is handled like a private one: the time of the
+            # response must not tell visitors which of the two it is.
             self._follower.refresh()
 
     def refresh(self) -> Index:

@@ -24,8 +24,8 @@ NEWEST_FIRST = "-created"
 class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return."""
 
-    tags: tuple[str, ...] = ()  # Folded tags, all of which a match has.
-    without_tags: tuple[str, ...] = ()  # Folded tags, none of which a match has.
+    tags: tuple[str, ...] = ()  # Folded tags. A match has all of them.
+    without_tags: tuple[str, ...] = ()  # Folded tags. A match has none of them.
     search: Search | None = None
     uri_key: str | None = None  # The normalized uri of a match.
     sort: str = NEWEST_FIRST  # One of `SORTS`.

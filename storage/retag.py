@@ -56,7 +56,7 @@ class FailedBookmark(msgspec.Struct):
 
 
 class RetagReport(msgspec.Struct):
-    """The numbers of selected bookmarks by outcome, and those that failed."""
+    """How many bookmarks were selected and changed, and which could not be changed."""
 
     matched: int = 0
     changed: int = 0

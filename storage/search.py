@@ -200,7 +200,7 @@ _REPLACEMENTS = str.maketrans(
         "þ": "th",
     }
 )
-_MAX_CACHED = 1 << 16  # So many folded characters take up to 10 MiB.
+_MAX_CACHED = 1 << 16  # Characters. A full cache takes up to 10 MiB.
 
 
 def _fold_character(character: str) -> str:

@@ -283,7 +283,7 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
 
 
 def _edit_query(listing: Listing) -> str:
-    """Return the escaped query of an edit link. It tells the page which list to return to."""
+    """Return the escaped query of an edit link, which names the list to return to."""
     query = e(urlencode({"_list": listing.list_query}))
     if len(query) > _MAX_FILTERS_OF_ITEM:
         return "_list="  # The page leads back to the list of all bookmarks.

@@ -16,7 +16,7 @@ _CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete":
 SELECT = (
     '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
 )
-STATUS = '<p role="status"></p>\n'  # Where script.js says how many checkboxes are checked.
+STATUS = '<p role="status"></p>\n'  # script.js writes the number of checked boxes here.
 UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
 
 
