@@ -27,6 +27,10 @@ _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
 # Links and forms that lead back to a list keep these parameters.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
+# The links of a page may repeat the filter of its list with this many characters for each bookmark
+# that the page shows.
+_MAX_REPETITION = 2_500
+_LINKS_OF_PAGE = 8  # Links to sort the list, to download it, and so on; not the links to tags.
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -98,6 +102,27 @@ class Listing:
             filter.append(("q", search))
         return filter
 
+    @cached_property
+    def has_long_filter(self) -> bool:
+        """Whether the filter is too long for the links and forms of a page to repeat it."""
+        return not self.can_repeat_filter(_LINKS_OF_PAGE)
+
+    def can_repeat_filter(self, number_of_links: int) -> bool:
+        """Return whether this many links may repeat the filter.
+
+        Otherwise a long filter would make the page long.
+        """
+        number_of_bookmarks = max(len(self.selection.entries), 1)
+        size = len(self._address_query) * number_of_links
+        return size <= _MAX_REPETITION * number_of_bookmarks
+
+    @property
+    def linked_filter(self) -> Parameters:
+        """The filter for links of the page; empty if it is too long for them."""
+        if self.has_long_filter:
+            return []
+        return self.filter
+
     @property
     def order(self) -> Parameters:
         """The parameter `sort`; empty if the list has the usual order, the newest first."""
@@ -136,13 +161,24 @@ class Listing:
     @property
     def address(self) -> str:
         """The address of this page."""
+        address = self.site.url + self.path
+        if self._address_query:
+            address += f"?{self._address_query}"
+        return address
+
+    @cached_property
+    def _address_query(self) -> str:
         names = (*_LIST_PARAMETERS, *_RANGE_PARAMETERS)
-        parameters = known_parameters(self.view.parameters, names)
-        return with_query(self.site.url + self.path, parameters)
+        return urlencode(known_parameters(self.view.parameters, names))
 
     @property
     def list_query(self) -> str:
-        """The query from which `list_address` makes a link back to this page of the list."""
+        """The query from which `list_address` makes a link back to this page of the list.
+
+        It is empty if it is too long for the links and forms of the page.
+        """
+        if self.has_long_filter:
+            return ""
         return urlencode(known_parameters(self.view.parameters, _LIST_QUERY_PARAMETERS))
 
 

@@ -10,6 +10,7 @@ from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # Characters.
+_MAX_WORDS_OF_LONG_FILTER = 500  # Characters.
 Note = tuple[str, str]  # A note below a field: its CSS class, such as `error`, and its HTML.
 HiddenFields = Sequence[tuple[str, str | None]]  # Fields with the value None are left out.
 
@@ -23,24 +24,29 @@ def e(text: str) -> str:
 
 def begin(title: str, site: Site) -> str:
     """Return a page up to its main part."""
-    return _begin(title, site, [], [], f"{site.path}/-/add")
+    return _begin(title, site, [], f"{site.path}/-/add", [])
 
 
 def begin_list(title: str, listing: Listing) -> str:
     """Return the page of a list up to its main part."""
     site = listing.site
     add_address = with_query(f"{site.path}/-/add", [("_list", listing.list_query)])
-    return _begin(title, site, listing.filter, listing.order, add_address)
+    searched = listing.linked_filter
+    words = dict(listing.filter).get("q", "")
+    if listing.has_long_filter and len(words) <= _MAX_WORDS_OF_LONG_FILTER:
+        searched = [("q", words)]  # The user can shorten them.
+    return _begin(title, site, listing.linked_filter, add_address, searched + listing.order)
 
 
 def _begin(
-    title: str, site: Site, filter: Parameters, order: Parameters, add_address: str
+    title: str, site: Site, filter: Parameters, add_address: str, searched: Parameters
 ) -> str:
+    """`searched` are the parameters in the form to search."""
     path = e(site.path)
     head = _head(title, site)
     feed = e(feed_address(site, filter))
     brand = _brand(site)
-    search = _search(site, filter + order)
+    search = _search(site, searched)
     unread_link = _unread_link(site)
     login_link = ""
     if site.has_login:
@@ -127,10 +133,9 @@ def _unread_link(site: Site) -> str:
     return f'<a href="{address}">Unread <span>{count:,}</span></a>\n'
 
 
-def _search(site: Site, selection: Parameters) -> str:
-    kept = [parameter for parameter in selection if parameter[0] != "q"]
-    hidden = _hidden_inputs(kept)
-    words = e(dict(selection).get("q", ""))
+def _search(site: Site, searched: Parameters) -> str:
+    hidden = _hidden_inputs([parameter for parameter in searched if parameter[0] != "q"])
+    words = e(dict(searched).get("q", ""))
     return (
         f'<form class="search" role="search" action="{e(site.path)}/">{hidden}'
         '<label class="unseen" for="q">Search</label>'

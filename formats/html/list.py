@@ -12,7 +12,7 @@ from formats.html.list_forms import SELECT, bar, retag_menu
 from formats.html.mark import Escape, marker
 from formats.html.parts import date_html, host_of, title_link
 from formats.html.start import introduction
-from formats.listing import Listing, with_query
+from formats.listing import Listing, Parameters, with_query
 from storage.bookmark import fold_tag
 from storage.index import Entry
 from storage.query import NEWEST_FIRST
@@ -22,15 +22,18 @@ MAX_DESCRIPTION_SHOWN = 2000  # Characters. The bookmarklet sends no more.
 _MAX_NOT_COLLAPSED = 140  # Characters. They are more than one line on a wide screen.
 _MAX_LINES_NOT_COLLAPSED = 3
 _MAX_TAGS = 55  # Only the most used tags are shown beside the list.
-# Each link to a tag repeats the filter of the list, such as `?tag=a&q=words&tag=b`. If the links of
-# an item or of the page would repeat more characters than this, they leave the filter out.
-_MAX_FILTERS_OF_ITEM = 5_000
-_MAX_FILTERS_OF_PAGE = 50_000
+_LONG_FILTER_NOTE = (
+    "<p>The filter is too long for the links of this page. "
+    "Shorten it to sort, download or retag this list.</p>\n"
+)
 
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write the page of a list."""
     item = _item_writer(listing)
+    page_links = ""
+    if not listing.has_long_filter:
+        page_links = frame.page_links(listing.links)
     parts = [
         frame.begin_list(_title(listing), listing),
         '<div class="columns">\n<main id="main">\n',
@@ -41,7 +44,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         '<ol class="list">\n',
         *map(item, listing.selection.entries),
         "</ol>\n",
-        frame.page_links(listing.links),
+        page_links,
         "</main>\n",
         _aside(listing),
         "</div>\n",
@@ -73,6 +76,10 @@ def _head(listing: Listing) -> str:
     total = _total(listing)
     retag_forms = retag_menu(listing)
     sort_menu = _sort_menu(listing)
+    note = ""
+    if listing.has_long_filter:
+        sort_menu = ""
+        note = _LONG_FILTER_NOTE
     notice = frame.changed_notice(listing.view.values)
     nothing = ""
     if not listing.selection.entries:
@@ -85,7 +92,7 @@ def _head(listing: Listing) -> str:
         f'<div class="head">\n{heading}'
         f'<p class="total" role="status">{total}</p>\n'
         f"{retag_forms}{sort_menu}{select}</div>\n"
-        f"{notice}{nothing}"
+        f"{notice}{note}{nothing}"
     )
 
 
@@ -101,15 +108,15 @@ def _total(listing: Listing) -> str:
 
 def _heading(listing: Listing) -> str:
     """Return the filter as the heading; each tag is a link that removes it from the filter."""
-    filter = listing.filter
-    # Each tag is a link that repeats nearly the whole filter.
-    size_of_links = len(urlencode(filter)) * len(filter)
-    is_linked = size_of_links <= _MAX_FILTERS_OF_PAGE
+    if listing.has_long_filter:
+        title = e(cut(_title(listing), frame.MAX_HEADING))
+        return f"<h1>{title}</h1>\n"
+    is_linked = listing.can_repeat_filter(len(listing.filter))
     content = ""
-    for name, tag in filter:
+    for name, tag in listing.filter:
         if name == "tag":
             content += _chip(tag, listing, is_linked=is_linked)
-    words = dict(filter).get("q")
+    words = dict(listing.filter).get("q")
     if words:
         before = "with" if content else "Results for"
         shown_words = e(cut(words, frame.MAX_HEADING))
@@ -172,32 +179,26 @@ def _nothing_here(listing: Listing) -> str:
 
 
 def _no_such_page(listing: Listing) -> str:
+    text = "<p>No bookmark is left on this page.</p>\n"
+    if listing.has_long_filter:
+        return text
     first = with_query(f"{listing.site.path}/", listing.filter)
     link = frame.link_button("See the first page", first)
-    return f"<p>No bookmark is left on this page.</p>\n<p>{link}</p>\n"
+    return f"{text}<p>{link}</p>\n"
 
 
 # --- The items ---
 
 
-class _TagLinks:
-    """The addresses of the links that add a tag to the filter of a list."""
+def _address_before_tag(listing: Listing, number_of_links: int) -> str:
+    """Return an escaped address that ends with `tag=`, for links that append their tag.
 
-    def __init__(self, listing: Listing) -> None:
-        base = f"{listing.site.path}/"
-        selection = [*listing.filter, *listing.order, ("tag", "")]
-        self._in_filter = e(with_query(base, selection))
-        self._alone = e(with_query(base, [("tag", "")]))
-
-    def address_before_tag(self, number_of_links: int, limit: int) -> str:
-        """Return an escaped address that ends with `tag=`, for links that append their tag.
-
-        The address has the filter of the list, unless the links would repeat more than `limit`
-        characters.
-        """
-        if len(self._in_filter) * number_of_links > limit:
-            return self._alone
-        return self._in_filter
+    The links add the tag to the filter of the list, unless they would repeat it too often.
+    """
+    parameters: Parameters = []
+    if listing.can_repeat_filter(number_of_links):
+        parameters = listing.linked_filter + listing.order
+    return e(with_query(f"{listing.site.path}/", [*parameters, ("tag", "")]))
 
 
 # The cache saves a tenth of the time of a page. `quote_plus` returns no character that must be
@@ -213,9 +214,16 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
     """
     is_visitor = listing.site.is_visitor
     escape_and_mark = marker(words_to_mark(listing.query.search))
-    tag_links = _TagLinks(listing)
+    number_of_links = 0
+    for entry in listing.selection.entries:
+        # The edit link encodes the filter twice.
+        number_of_links += len(entry.bookmark.tags) + 2
+    before_tag = _address_before_tag(listing, number_of_links)
+    list_query = ""
+    if listing.can_repeat_filter(number_of_links):
+        list_query = listing.list_query
+    edit_query = e(urlencode({"_list": list_query}))
     path = e(listing.site.path)
-    edit_query = _edit_query(listing)
     before_host = e(with_query(f"{listing.site.path}/", [("q", "site:")]))
 
     def host_link(uri: str) -> str:
@@ -224,7 +232,7 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
             return ""
         return f'<a href="{before_host}{_quote(host)}">{escape_and_mark(host)}</a>'
 
-    def links_to_tags(tags: Sequence[str], before_tag: str) -> str:
+    def links_to_tags(tags: Sequence[str]) -> str:
         links = []
         for tag in tags:
             links.append(f'<a href="{before_tag}{_quote(tag)}">{escape_and_mark(tag)}</a> ')
@@ -249,8 +257,7 @@ def _item_writer(listing: Listing) -> Callable[[Entry], str]:
             actions = _actions(entry, path, edit_address)
         host = host_link(bookmark.uri)
         date = date_html(bookmark.created)
-        before_tag = tag_links.address_before_tag(len(bookmark.tags), _MAX_FILTERS_OF_ITEM)
-        tags = links_to_tags(shown_tags, before_tag)
+        tags = links_to_tags(shown_tags)
         return (
             f'<li id="b-{bookmark.id}" dir="auto"{attributes}>\n{checkbox}<h2>{title}</h2>\n'
             # The actions come first, so that the key Tab leads from the title to them.
@@ -280,14 +287,6 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
         f'<a href="{edit_address}">Edit</a> '
         f'<button form="many" formaction="{path}/-/delete/{id}">Delete</button></span>'
     )
-
-
-def _edit_query(listing: Listing) -> str:
-    """Return the escaped query of an edit link, which names the list to return to."""
-    query = e(urlencode({"_list": listing.list_query}))
-    if len(query) > _MAX_FILTERS_OF_ITEM:
-        return "_list="  # The page leads back to the list of all bookmarks.
-    return query
 
 
 def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
@@ -334,7 +333,7 @@ def _link(address: str) -> str:
 
 def _aside(listing: Listing) -> str:
     tags = _tags(listing)
-    tools = e(with_query(f"{listing.site.path}/-/tools", listing.filter))
+    tools = e(with_query(f"{listing.site.path}/-/tools", listing.linked_filter))
     return (
         f'<aside aria-label="Tags">\n{tags}'
         f'<div><p id="more"><a href="{tools}">Download or subscribe</a></p>'
@@ -346,7 +345,7 @@ def _tags(listing: Listing) -> str:
     """Return the most used tags that the filter does not have, each a link that adds the tag."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     counts = listing.selection.tag_counts(_MAX_TAGS)
-    before_tag = _TagLinks(listing).address_before_tag(len(counts), _MAX_FILTERS_OF_PAGE)
+    before_tag = _address_before_tag(listing, len(counts))
     items = []
     for tag, count in counts:
         if fold_tag(tag) in selected_tags:

@@ -70,7 +70,7 @@ def bar(listing: Listing) -> str:
 def retag_menu(listing: Listing) -> str:
     """Return the forms that change the tags of all bookmarks of a filtered list."""
     total = listing.selection.total
-    if not listing.filter or not total or listing.site.is_visitor:
+    if not listing.linked_filter or not total or listing.site.is_visitor:
         return ""
     hidden: Parameters = [
         *listing.filter,

@@ -1186,28 +1186,47 @@ def test_an_empty_tag_is_not_renamed(app, add):
     assert app.get("/").json[0]["tags"] == ["x"]
 
 
-@pytest.mark.parametrize(
-    "filter",
-    [
-        [("q", "я" * 2_000), ("q", "ю" * 2_000)],
-        [("q", '"' + "x y " * 1_000 + '"')],
-        [("sort", "title"), *[("tag", f"{n}" * 40) for n in range(100)]],
-    ],
-)
-def test_a_long_filter_makes_no_page_long(app, add, filter):
-    tags = [f"t{n}" for n in range(100)]
-    values = [value for name, value in filter if name == "tag"]
-    words = " ".join(value for name, value in filter if name == "q")
-    for number in range(30):
-        add(uri=f"x:{number}", tags=tags, description=words)
-    searched = [("tag", "t0")] + [(name, value) for name, value in filter if name != "tag"]
-    all_shown = app.get("/?" + urlencode(searched), headers=PAGE, status=200)
-    assert len(all_shown.html.select(".list > li")) == 30
-    assert len(all_shown.body) < 30 * 20_000
-    none_shown = app.get("/?" + urlencode(filter), headers=PAGE, status=200)
-    assert len(none_shown.body) < 1_000_000
-    if values:
-        assert f"#{values[0]}" in none_shown.html.h1.text
+# The first and the last filter are as long as a filter may be. In the page, each character of the
+# last one takes six.
+LONG_FILTERS = [
+    [("q", f"x or {'字' * 1_363}"), *[("tag", f"{n}{'字' * 1_360}") for n in range(3)]],
+    [("q", f"x or {'字' * 20}")],
+    [("q", f"x or {'a' * 250}"), ("sort", "title"), ("tag", "a"), ("tag", "b")],
+    [("tag", f"{n}" * 40) for n in range(99)],
+    [("q", f"x or {chr(39) * 4_090}"), *[("tag", f"{n}{chr(34) * 4_080}") for n in range(3)]],
+]
+
+
+@pytest.mark.parametrize("shown", [0, 1, 5, 30, 100])
+def test_a_page_has_at_most_20_kb_for_each_bookmark_however_long_its_filter_is(app, add, shown):
+    tags = [*(f"{n}-{'t' * 20}" for n in range(5)), "a", "b"]
+    for number in range(shown + 1):
+        add(uri=f"x:{number}", tags=tags)
+    for filter in LONG_FILTERS:
+        none_shown = app.get("/", [*filter, ("tag", "none")], headers=PAGE, status=200)
+        assert len(none_shown.body) < 20_000
+        # Without the long tags, the filter matches all bookmarks.
+        pairs = [(name, value) for name, value in filter if name != "tag" or len(value) == 1]
+        page = app.get("/", [*pairs, ("limit", shown)], headers=PAGE, status=200)
+        assert len(page.html.select(".list > li")) == shown
+        assert len(page.body) < 20_000 * max(shown, 1)
+
+
+def test_a_page_whose_filter_is_too_long_for_links_says_so(app, add):
+    add(tags=["a"])
+    words = "x or " + "a" * 400
+    parameters = [("tag", "a"), ("q", words)]
+    page = app.get("/", parameters, headers=PAGE, status=200)
+    assert page.html.h1.text == f"a · {words}"[:120] + "…"
+    assert "The filter is too long" in page.html.main.text
+    assert page.html.select_one("#q")["value"] == words
+    assert page.html.select_one("#retag, .sort, .pages") is None
+    # No link leads to the wrong list: these lead to all bookmarks.
+    for link in page.html.select("#add, .actions a"):
+        assert parse_qs(urlsplit(link["href"]).query, keep_blank_values=True) == {"_list": [""]}
+    add(uri="x:2", tags=["a"])
+    page = app.get("/", {"q": words, "limit": 1, "offset": 5}, headers=PAGE, status=200)
+    assert page.html.select_one(".nothing").text.strip() == "No bookmark is left on this page."
 
 
 @pytest.mark.parametrize("do", ["delete", "read"])
