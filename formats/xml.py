@@ -194,20 +194,37 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
 
     Raises Malformed after yielding the elements before an error.
     """
+    text = decode(data, declared_charset(data))
+    can_use_mark = _MARK not in text
+    text = _without_declaration(text)
+    if can_use_mark:
+        text = _mark_invalid_chars(text)
     error = None
     try:
-        parse(_repair(data), collector)
+        parse(text.encode(), collector)
     except Malformed as malformed:
         error = malformed
     # The root is empty if the document has an error before its first element.
     if collector.root not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
-    if _can_use_mark(data):
+    if can_use_mark:
         for element in collector.elements:
             _unmark_invalid_chars(element)
     yield from collector.elements
     if error:
         raise error
+
+
+def _without_declaration(text: str) -> str:
+    """Return a document without its XML declaration. Its lines keep their numbers.
+
+    The text is no longer in the declared charset, and old programs write blank lines before the
+    declaration, which must come first.
+    """
+    declaration = _DECLARATION.match(text)
+    assert declaration  # The pattern matches an empty text, too.
+    blank_lines = "\n" * declaration[0].count("\n")
+    return blank_lines + text[declaration.end() :]
 
 
 # While a document is parsed, this character stands for each one that XML does not allow.
@@ -231,34 +248,9 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
     return _MARK
 
 
-def _can_use_mark(data: bytes) -> bool:
-    """Return whether the document itself does not contain _MARK."""
-    return _MARK.encode() not in data
-
-
 def _unmark_invalid_chars(element: Element) -> None:
     """Replace each _MARK by NUL, which the importer reports as an invalid character."""
     for name, value in element.attributes.items():
         element.attributes[name] = value.replace(_MARK, "\0")
     for texts in element.texts.values():
         texts[:] = [text.replace(_MARK, "\0") for text in texts]
-
-
-def _repair(data: bytes) -> bytes:
-    """Return a file with the faults of old programs mended, as UTF-8.
-
-    The numbers of its lines stay the same. A file that declares another charset is not changed.
-    """
-    if declared_charset(data) not in ("", "utf-8"):
-        return data
-    # The file may declare UTF-8 and be windows-1252.
-    text = decode(data)
-    # Blank lines may stand before the declaration, which must come first. Remove it.
-    declaration = _DECLARATION.match(text)
-    assert declaration  # The pattern matches an empty text, too.
-    blank_lines = "\n" * declaration[0].count("\n")
-    text = blank_lines + text[declaration.end() :]
-    # The file may have control characters, which XML does not allow.
-    if _can_use_mark(data):
-        text = _mark_invalid_chars(text)
-    return text.encode()

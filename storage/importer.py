@@ -1,7 +1,7 @@
 """Import bookmarks: create or update each by its uri, and store them durably in batches."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -44,6 +44,8 @@ NOTE = "note"
 Place = int | str
 # The place of an entry, its fields, and the reason to skip it, mostly empty.
 _Entry = tuple[Place, Mapping[str, object], str]
+# A bookmark that was stored, what happened ("created", "updated" or "unchanged"), and notes.
+_Outcome = Done[_Entry, tuple[Bookmark, str, list[str]]] | Failed[_Entry]
 
 
 class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -113,7 +115,16 @@ class Importer:
         """
         bookmarks = []
         for entry in entries:
-            place, fields, skip_reason = entry
+            _, _, skip_reason = entry
+            if not skip_reason:
+                bookmarks.append(entry)
+        outcomes: Iterator[_Outcome] = iter(())
+        if bookmarks:
+            changed = change_batch(self._store, bookmarks, _import_one, self._require)
+            outcomes = iter(changed)
+            self._require = None
+        # The report lists the entries in the order of the file.
+        for place, fields, skip_reason in entries:
             if skip_reason == IGNORED:
                 self.report.ignored += 1
             elif skip_reason == NOT_READ:
@@ -121,19 +132,16 @@ class Importer:
             elif skip_reason:
                 self._add_skipped(place, fields, skip_reason)
             else:
-                bookmarks.append(entry)
-        if not bookmarks:
-            return
-        outcomes = change_batch(self._store, bookmarks, _import_one, self._require)
-        self._require = None
-        for outcome in outcomes:
-            match outcome:
-                case Failed((place, fields, _), error):
-                    self._add_skipped(place, fields, str(error))
-                case Done((place, fields, _), (bookmark, what_happened, notes)):
-                    self._count(bookmark, what_happened)
-                    if notes:
-                        self._add_noted(place, fields, notes)
+                self._count_outcome(next(outcomes))
+
+    def _count_outcome(self, outcome: _Outcome) -> None:
+        match outcome:
+            case Failed((place, fields, _), error):
+                self._add_skipped(place, fields, str(error))
+            case Done((place, fields, _), (bookmark, what_happened, notes)):
+                self._count(bookmark, what_happened)
+                if notes:
+                    self._add_noted(place, fields, notes)
 
     def _count(self, bookmark: Bookmark, what_happened: str) -> None:
         if what_happened == "created":

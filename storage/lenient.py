@@ -11,6 +11,7 @@ from storage.bookmark import (
     Fields,
     clean,
     fold_tag,
+    from_text,
     normalize,
     replace_invalid_xml_chars,
 )
@@ -78,7 +79,7 @@ def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
     """Return the valid items of a list such as the tags, up to MAX_TAGS."""
     first_spellings: dict[str, str] = {}
     errors: list[str] = []
-    for item in items[:_MAX_EXAMINED_ITEMS]:
+    for item in _split_at_commas(name, items, notes)[:_MAX_EXAMINED_ITEMS]:
         try:
             valid = _clean_item(name, item, notes)
         except Invalid as error:
@@ -91,6 +92,19 @@ def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
     if has_unexamined_items or len(first_spellings) > MAX_TAGS:
         notes.append(f"only the first {MAX_TAGS} {name} are kept")
     return list(first_spellings.values())[:MAX_TAGS]
+
+
+def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[object]:
+    """Return the items; one such as `"a, b"` becomes two, and a note says so."""
+    parts: list[object] = []
+    for item in items:
+        if isinstance(item, str) and "," in item:
+            parts += from_text(name, item)
+        else:
+            parts.append(item)
+    if parts != items:
+        notes.append(f"{name} with commas are split")
+    return parts
 
 
 def _clean_item(name: str, item: object, notes: list[str]) -> str:

@@ -308,6 +308,22 @@ def test_a_wrong_value_never_costs_the_bookmark_and_is_named(app):
     page.mustcontain("2 already there, 1 stored with changes", "title is cut", "2024/13/45")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+def test_a_control_character_costs_nothing_else_of_an_xbel_file(app, encoding):
+    bookmark = '<bookmark href="{}"><title>é{}</title></bookmark>'
+    bookmarks = "".join(map(bookmark.format, ("a:1", "a:2", "a:3"), ("", "\x01", "&#1;")))
+    body = f'<?xml version="1.0" encoding="{encoding}"?><xbel>{bookmarks}</xbel>'.encode(encoding)
+    report = post_file(app, "xbel", body)
+    assert (report["created"], report["noted"], report["skipped"]) == (3, 2, 0)
+    assert {bookmark["title"] for bookmark in app.get("/").json} == {"é"}
+
+
+def test_the_report_lists_entries_in_the_order_of_the_file(app):
+    body = b"url,created\na:1,never\nnone,\na:2,never\n"
+    report = post_file(app, "csv", body)
+    assert [entry["line"] for entry in report["entries"]] == [2, 3, 4]
+
+
 def test_half_a_character_costs_nothing_else_of_a_json_file(app):
     body = b'[{"uri": "a:1", "title": "cut \\ud83d"}, {"uri": "a:2", "title": "\\ud83d\\ude00"}]'
     report = post_file(app, "json", body)

@@ -21,6 +21,7 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
+from formats.imports.json import tags_in
 from formats.imports.roles import (
     WORDS_FOR_NO_TAG,
     is_read,
@@ -250,25 +251,16 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     return fields
 
 
-def _tags(cell: str) -> list[str]:
+def _tags(cell: str) -> Sequence[object]:
     """Return the tags in a cell such as `["a", "b"]` (a JSON array), `a,b`, `a|b` or `a;b`."""
     if cell in WORDS_FOR_NO_TAG:
         return []
     if cell.startswith("["):
         with suppress(ValueError, RecursionError):  # If the cell is not JSON, go on below.
-            return _tags_in_array(cell)
+            return tags_in(json.loads(cell))
         if cell.endswith("]"):  # Readwise and Omnivore write lists of Python: `['a', 'b']`.
             quoted_tags = split_tags(cell[1:-1])
             return split_tags(",".join(tag.strip("'\" ") for tag in quoted_tags))
     if "," not in cell:  # Pocket writes `a|b`. In `a|b, c`, only the comma separates tags.
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)
-
-
-def _tags_in_array(cell: str) -> list[str]:
-    """Return the tags in a JSON array of strings. Raises ValueError or RecursionError."""
-    tags: list[str] = []
-    for text in json.loads(cell):
-        if isinstance(text, str):
-            tags += split_tags(text)
-    return tags

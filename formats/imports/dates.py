@@ -17,9 +17,8 @@ _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
 _EMPTY_DATE_OF_MYSQL = "0000-00-00"
 _YEAR_1_OF_DOTNET = "-62135596800"
-# The value of a member such as `saved: true` is not a date, but another member may have the date.
-_WORDS_FOR_NO_DATE = ("true", "false", "-", "n/a", _YEAR_1_OF_DOTNET)
-_SMALL_NUMBER = re.compile("-?[0-9]{1,3}")  # A flag, such as 1 for true.
+_WORDS_FOR_NO_DATE = ("false", "-", "n/a", _YEAR_1_OF_DOTNET)
+_SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
 # `parsedate_to_datetime` ignores unknown words such as PM. This pattern refuses them.
 _RFC_5322 = re.compile(
     r"""
@@ -73,9 +72,15 @@ def parse_plausible_date(value: object) -> str | None:
 def stands_for_no_date(value: object) -> bool:
     """Return whether a value is an unknown date, such as `n/a`, or a flag, such as `true`."""
     text = str(value).strip().lower()
-    if _is_empty_date(text) or text in _WORDS_FOR_NO_DATE:
-        return True
-    return _SMALL_NUMBER.fullmatch(text) is not None
+    return _is_empty_date(text) or text in _WORDS_FOR_NO_DATE or is_flag(value)
+
+
+def is_flag(value: object) -> bool:
+    """Return whether a value such as `true` or 12 is a flag or count under the name of a date."""
+    text = str(value).strip().lower()
+    if _is_empty_date(text):
+        return False
+    return text == "true" or _SMALL_NUMBER.fullmatch(text) is not None
 
 
 def _is_empty_date(text: str) -> bool:

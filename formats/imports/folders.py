@@ -90,6 +90,12 @@ class Folders:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 
+    def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
+        """Open a folder inside `depth` others. Missing ones, as in `# A`, `### B`, have no tags."""
+        while self.depth < depth:
+            self.open(())
+        self.open(tags)
+
     def close_to(self, depth: int) -> None:
         """Close the innermost folders, until `depth` of them are open."""
         del self._tags_by_depth[max(0, depth) + 1 :]

@@ -52,6 +52,7 @@ _TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing.
 # An entity must end with a semicolon: in `?a=1&copy=2`, the text `&copy` is not an entity.
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
+_SURROGATES = range(0xD800, 0xE000)
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
 # These tags are dropped from texts. Any other tag is kept as text, such as `<int>` in `list<int>`.
 _MARKUP_TAGS = frozenset(
@@ -137,10 +138,21 @@ def unescape(text: str) -> str:
 
 
 def _unescape_entity(entity: re.Match[str]) -> str:
-    if entity[1].startswith("#"):
-        return html.unescape(entity[0])
+    name = entity[1]
+    if name.startswith(("#x", "#X")):
+        return _character(int(name[2:], 16))
+    if name.startswith("#"):
+        return _character(int(name[1:]))
     # `html.unescape` would decode the beginning of an unknown name, such as `&notit;`.
-    return html5.get(f"{entity[1]};", entity[0])
+    return html5.get(f"{name};", entity[0])
+
+
+def _character(number: int) -> str:
+    """Return the character of this number. The importer reports one that is not allowed."""
+    if number in _SURROGATES:
+        return chr(number)
+    # `html.unescape` drops control characters; the importer takes out NUL, and reports it.
+    return html.unescape(f"&#{number};") or "\0"
 
 
 def join_lines(texts: Iterable[str]) -> str:

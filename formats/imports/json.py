@@ -370,7 +370,7 @@ def _is_no_bookmark(members: _Members) -> bool:
 
 def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an object that another program has exported."""
-    read_tags = _tags
+    read_tags = tags_in
     # Pinboard writes `href`, its title as `description`, and its description as `extended`.
     if "href" in members and not members.get("title"):
         title = members.get("description")
@@ -388,9 +388,10 @@ def fields_of_members(members: _Members, tags_of_folders: tuple[str, ...]) -> di
 
 
 def _tags_of_pinboard(value: object) -> list[object]:
+    """Return the tags in a value of Pinboard, such as `"a b"`."""
     if isinstance(value, str):
-        value = value.split()
-    return _tags(value)
+        value = ",".join(value.split())
+    return tags_in(value)
 
 
 def _inner_members(members: _Members) -> Iterator[tuple[str, object]]:
@@ -421,20 +422,18 @@ def _is_folder_object(value: object, name: str) -> TypeGuard[_Members]:
     return _title(value) != ""
 
 
-def _tags(value: object) -> list[object]:
+def tags_in(value: object) -> list[object]:
     """Return the tags in a value such as `"a,b"`, `["a", "b"]`, `[{"name": "a"}]` or `{"a": 1}`."""
-    if isinstance(value, dict):
+    if isinstance(value, str):
+        value = split_tags(value)
+    elif isinstance(value, dict):
         value = list(value)
-    if not isinstance(value, list):
-        value = [value]
+    elif not isinstance(value, list):
+        value = [value]  # The importer reports a tag that is not a text.
     tags: list[object] = []
     for tag in value:
         if isinstance(tag, dict):
             tag = tag.get("name")
-        if tag in WORDS_FOR_NO_TAG:
-            continue
-        if isinstance(tag, str):
-            tags += split_tags(tag)
-        else:
-            tags.append(tag)  # The importer reports a tag that is not a text.
+        if tag not in WORDS_FOR_NO_TAG:
+            tags.append(tag)
     return tags

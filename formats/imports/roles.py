@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from formats.imports.dates import parse_plausible_date, stands_for_no_date
+from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
 # By role, the names that programs use for it. `_normalize` turns `Read Later` into `readlater`.
@@ -45,7 +45,7 @@ for _role, _names in _NAMES_BY_PREFERENCE.items():
     for _rank, _name in enumerate(_names.split()):
         _ROLES[_name] = _role
         _RANKS[_name] = _rank
-WORDS_FOR_NO_TAG = ("{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
+WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
 _ROLES_OF_TEXTS = ("uri", "title", "description", "folder")  # Other values are not read.
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
@@ -100,10 +100,16 @@ def _rank_of(member: tuple[str, object]) -> int:
 
 def is_read(name: str, value: object) -> bool:
     """Return whether the import reads a value of this name. Empty values count as read."""
+    if not value:
+        return True
     role = role_of(name)
     if role in _ROLES_OF_TEXTS:
-        return not value or isinstance(value, str)
-    return not value or role != ""
+        return isinstance(value, str)
+    if role in ("created", "modified"):
+        return not is_flag(value)
+    if role == "maybe created":
+        return parse_plausible_date(value) is not None
+    return role != ""
 
 
 def read_fields(

@@ -15,7 +15,7 @@ a header is refused, because its rows look like addresses that contain commas.
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -27,10 +27,12 @@ from formats.imports.entry import (
     TOO_LARGE,
     URI,
     ImportedEntry,
+    UnreadValues,
     entry_with_uri,
     ignored_entry,
 )
 from formats.imports.folders import Folders, Heading, merge_tags
+from formats.imports.roles import role_of
 from storage.bookmark import split_tags
 from storage.errors import Malformed
 
@@ -67,15 +69,15 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
     lines_with_markup = [line for line in beginning if not _read_form(_FORMS, line)]
     if any(map(org.has_link, lines_with_markup)):
-        # Properties of Org are lines such as `:ID: x`.
-        return _read_lines(text, org.read_heading, comments=("#", ":"))
+        return _read_org(text)
     if any(map(markdown.has_link, lines_with_markup)):
-        return _read_lines(text, markdown.read_heading, comments=())
+        return _read_document(_lines(text), markdown.read_heading)
     _refuse_table(beginning)
-    return _read_lines(text, None, comments=("#",))
+    return _read_list(text)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and text of each line that is not blank."""
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
@@ -83,49 +85,70 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line[: MAX_ENTRY + 1]
 
 
-def _read_lines(
-    text: str, read_heading: Callable[[str], Heading | None] | None, comments: tuple[str, ...]
-) -> Iterator[ImportedEntry]:
-    """Yield the links of a text. If it may have headings, lines without a link are ignored."""
-    headings = Folders()
+def _read_list(text: str) -> Iterator[ImportedEntry]:
+    """Yield the links of a list, in which each line must have one."""
     for number, line in _lines(text):
-        heading = None
-        if read_heading:
-            heading = read_heading(line)
+        if line.startswith("#"):  # A comment.
+            continue
+        entries = _read_line(number, line)
+        is_rule = not any(map(str.isalnum, line))  # Such as `---`.
+        if not entries and is_rule:
+            yield ignored_entry(number)
+        elif not entries:
+            yield ImportedEntry(number, {"uri": line}, _NOT_READ)
+        yield from entries
+
+
+def _read_org(text: str) -> Iterator[ImportedEntry]:
+    """Yield the links of an Org file, and at its end a note on its properties."""
+    unread_values = UnreadValues()
+    lines = _org_lines(text, unread_values)
+    yield from _read_document(lines, org.read_heading)
+    yield from unread_values.entries()
+
+
+def _org_lines(text: str, unread_values: UnreadValues) -> Iterator[tuple[int, str]]:
+    """Yield the lines of an Org file without its comments and properties, which are counted."""
+    for number, line in _lines(text):
+        if line.startswith(":"):  # A property such as `:CREATED: [2024-01-02]`.
+            name, _, value = line[1:].partition(":")
+            if value and role_of(name) != "id":
+                unread_values.add(name)
+        elif not line.startswith("#"):
+            yield number, line
+
+
+def _read_document(
+    lines: Iterable[tuple[int, str]], read_heading: Callable[[str], Heading | None]
+) -> Iterator[ImportedEntry]:
+    """Yield the links of Markdown or Org. Lines of prose without a link are ignored."""
+    headings = Folders()
+    for number, line in lines:
+        heading = read_heading(line)
         if heading:
-            headings.close_to(heading.level - 1)
+            level = heading.level - 1
+            headings.close_to(level)
             yield from _read_line(number, heading.text, headings.tags)
-            while headings.depth < heading.level - 1:
-                headings.open(())
-            headings.open(heading.tags)
-        elif not line.startswith(comments):
-            entry = None
-            for entry in _read_line(number, line, headings.tags):
-                yield entry
-            if not entry:
-                yield _without_link(number, line, is_prose=read_heading is not None)
+            headings.open_at(level, heading.tags)
+            continue
+        entries = _read_line(number, line, headings.tags)
+        if not entries:
+            yield ignored_entry(number)
+        yield from entries
 
 
-def _without_link(number: int, line: str, is_prose: bool) -> ImportedEntry:
-    is_rule = not any(map(str.isalnum, line))  # Such as `---`.
-    if is_prose or is_rule:
-        return ignored_entry(number)
-    return ImportedEntry(number, {"uri": line}, _NOT_READ)
-
-
-def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link in the line, with the tags of the headings above it."""
+def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> list[ImportedEntry]:
+    """Return an entry for each link in the line, with the tags of the headings above it."""
     if len(line) > MAX_ENTRY:
-        yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
-        return
-    found = False
+        return [ImportedEntry(number, {"uri": line}, TOO_LARGE)]
+    entries = []
     for fields in _find_links(line):
         if tags:
             fields["tags"] = merge_tags(fields.get("tags", []), tags)
-        yield entry_with_uri(number, fields)
-        found = True
-    if not found and "://" in line:
-        yield ImportedEntry(number, {"uri": line}, _TWO_READINGS)
+        entries.append(entry_with_uri(number, fields))
+    if not entries and "://" in line:
+        return [ImportedEntry(number, {"uri": line}, _TWO_READINGS)]
+    return entries
 
 
 # --- Tables ---

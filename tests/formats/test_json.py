@@ -197,7 +197,7 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
         ),
         ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
         # linkding.
-        ({"url": "a:b", "tag_names": ["x, y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
+        ({"url": "a:b", "tag_names": ["x", "y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
         ({"url": "a:b", "notes": "N", "description": ""}, {"description": "N"}),
         # Names of members in other cases and spellings; the preferred member of a role counts.
         ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
@@ -341,6 +341,12 @@ def test_private_toread_and_unread_become_tags_if_they_are_true(value, tags):
     for entry in ({"url": "a:b"}, {"href": "a:b"}, {"Link": "a:b", "tags": []}):
         (found,) = read(json.dumps([entry | members]))
         assert found == ("[0]", {"uri": "a:b"} | ({"tags": tags} if tags else {}), "")
+
+
+@pytest.mark.parametrize("name", ["created", "savedAt", "updated", "time"])
+def test_a_flag_or_count_under_the_name_of_a_date_is_named_as_not_read(name):
+    values = [True, 12, "12", 0, False, None, "", 1704164645, "2024-01-02"]
+    assert not_read([{"url": "a:b", name: value} for value in values]) == {name: 3}
 
 
 # --- Reading: trees ---

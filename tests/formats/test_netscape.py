@@ -133,6 +133,11 @@ def test_entities_are_decoded_once_and_only_with_their_semicolon(href, uri):
     assert read_one(link(f'HREF="https://a.example/{href}"'))["uri"] == f"https://a.example/{uri}"
 
 
+def test_references_to_characters_that_no_format_can_have_are_left_to_the_importer():
+    fields = read_one(link('HREF="a:b" TAGS="x&#1;"', "a&#xFFFE;b &#xD83D; &#56832;"))
+    assert (fields["title"], fields["tags"]) == ("a\0b \ud83d \ude00", ["x\0"])
+
+
 @pytest.mark.parametrize(
     "href, uri",
     [

@@ -4,6 +4,7 @@ import pytest
 
 from formats.imports.text import read_file
 from storage.errors import Malformed
+from storage.importer import NOT_READ
 
 # --- Writing ---
 
@@ -231,6 +232,13 @@ def test_an_address_may_contain_a_separator_that_another_line_lacks(uri):
 def test_a_separator_between_an_address_and_its_title_belongs_to_neither(line, title):
     (entry, _) = read(f"{line}\nx:y")
     assert entry == (1, {"uri": "https://a.example/", "title": title}, "")
+
+
+def test_the_properties_of_org_are_named_as_not_read():
+    text = "* A\n:PROPERTIES:\n:ID: x\n:CREATED: [2024-01-02]\n:END:\n** [[a:1][B]]\n:CREATED: x\n"
+    first, note = read(text)
+    assert (first.place, first.fields["uri"]) == (6, "a:1")
+    assert note == (0, {"CREATED": 2}, NOT_READ)
 
 
 def test_prose_of_markdown_is_ignored_and_other_text_is_skipped():
