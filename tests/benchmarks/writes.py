@@ -31,6 +31,6 @@ def durable(bench: Bench, clients: int) -> Measured:
 
 
 ROWS = (
-    Row("create-1", "durable create, one client", [Goal("≥", 0.65)], durable, [1]),
-    Row("create-8", "durable create, eight clients", [Goal("≥", 0.18)], durable, [8]),
+    Row("create-1", "durable create, one client", [Goal("≥", 0.7)], durable, [1]),
+    Row("create-8", "durable create, eight clients", [Goal("≥", 0.4)], durable, [8]),
 )
