@@ -4,6 +4,7 @@ These tests need a package index that pip can reach.
 """
 
 import email
+import fcntl
 import json
 import os
 import re
@@ -93,14 +94,27 @@ def variables_for(folder):
     return pip | uv
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
     """Return a folder with the source archive and the wheel that is built from it.
 
-    The folder also has the wheels of the dependencies and of the build backend.
+    The folder also has the wheels of the dependencies and of the build backend. All processes of
+    pytest-xdist share it: the first one that locks the file beside it fills it.
     """
-    folder = tmp_path_factory.mktemp("wheels")
-    tree = clean_tree(tmp_path_factory.mktemp("tree"))
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with (shared / "wheels.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "wheels").exists():
+            made = build(clean_tree(tmp_path_factory.mktemp("tree")))
+            made.rename(shared / "wheels")
+    return shared / "wheels"
+
+
+def build(tree):
+    """Build the packages of a tree; return the folder with them and the wheels that they need."""
+    folder = tree / "dist"
     pip = [sys.executable, "-m", "pip"]
     require_index(*pip, "download", "-q", "--no-deps", "--retries=0", "-d", folder)
     run("uv", "build", "-q", "-o", folder, tree, **variables_for(folder))
@@ -113,14 +127,6 @@ def wheels(tmp_path_factory):
 def offline(wheels):
     """Return environment variables that make pip and uv install only those wheels."""
     return variables_for(wheels)
-
-
-@pytest.fixture
-def environment(tmp_path):
-    """Return the folder of an empty virtual environment."""
-    folder = tmp_path / "environment"
-    run(sys.executable, "-m", "venv", "--without-pip", folder)
-    return folder
 
 
 @contextmanager
@@ -224,58 +230,27 @@ def test_the_metadata_names_the_version_the_author_keywords_and_the_tested_pytho
     assert tuple(found) == PYTHONS
 
 
-def install(environment, *packages, **options):
-    """Install packages into a virtual environment with pip."""
-    pip = [sys.executable, "-m", "pip", "-q", "--python", environment]
-    run(*pip, "install", *packages, **options)
-
-
 def has_module(environment, name):
     """Return whether the Python of a virtual environment finds the module."""
     find = f"import importlib.util; print(importlib.util.find_spec({name!r}) is not None)"
     return run(environment / "bin" / "python", "-c", find, cwd=environment) == "True\n"
 
 
-def test_pip_installs_a_clean_tree(tree, tmp_path, environment, offline):
-    install(environment, ".", cwd=tree, **offline)
-    require_serves(environment / "bin" / "bookmarks", folder=tmp_path)
-
-
-def test_an_upgrade_with_pip_removes_the_modules_of_the_older_version(tree, environment, offline):
-    (tree / "formats" / "removed.py").touch()
-    program = tree / "formats" / "__init__.py"
-    program.write_text(program.read_text().replace(bookmarks.__version__, "0.0.1"))
-    install(environment, ".", cwd=tree, **offline)
-    assert has_module(environment, "formats.removed")
-    install(environment, "--upgrade", "bookmarks", **offline)
-    assert has_module(environment, "formats.xbel")
-    assert not has_module(environment, "formats.removed")
-
-
-def test_an_upgrade_of_a_clone_removes_the_modules_of_the_older_version(tree, offline):
-    (tree / "formats" / "removed.py").touch()
-    run(sys.executable, "-m", "venv", ".venv", cwd=tree)
-    install(tree / ".venv", ".", cwd=tree, **offline)
-    assert (tree / "build" / "lib" / "formats" / "removed.py").exists()
-    assert has_module(tree / ".venv", "formats.removed")
-    (tree / "formats" / "removed.py").unlink()  # As the pull would.
-    run("bash", "-c", upgrade_command("by the quick start"), cwd=tree, **offline)
-    assert has_module(tree / ".venv", "formats.xbel")
-    assert not has_module(tree / ".venv", "formats.removed")
-
-
-def test_the_commands_of_a_server_install_and_upgrade_it(tree, tmp_path, offline):
-    (tree / "formats" / "removed.py").touch()
-    folder = tmp_path / "server"
-    install_command, *_ = documented_block("bash", "useradd").splitlines()
+def test_the_documented_commands_of_pip_install_and_upgrade_it(tree, tmp_path, offline):
+    """An upgrade removes the modules that the new version does not have."""
+    removed = tree / "formats" / "removed.py"
+    removed.touch()
+    install, *_ = documented_block("bash", "useradd").splitlines()
+    upgrade_of_clone = upgrade_command("by the quick start")
     upgrade, _, restart = upgrade_command("on a server").rpartition(" && ")
     assert restart == "systemctl restart bookmarks"
-    for command, has_removed in ((install_command, True), (upgrade, False)):
-        command = command.replace("/opt/bookmarks/.venv", str(folder))
+    for command in (install, upgrade_of_clone, upgrade):
+        command = command.replace("/opt/bookmarks/.venv", ".venv")
         run("bash", "-c", command, cwd=tree, **offline)
-        assert has_module(folder, "formats.xbel")
-        assert has_module(folder, "formats.removed") is has_removed
-        (tree / "formats" / "removed.py").unlink(missing_ok=True)  # As `git pull` would.
+        assert has_module(tree / ".venv", "formats.xbel")
+        assert has_module(tree / ".venv", "formats.removed") is removed.exists()
+        removed.unlink(missing_ok=True)  # As `git pull` would.
+    require_serves(tree / ".venv" / "bin" / "bookmarks", folder=tmp_path)
 
 
 def test_pipx_installs_a_clean_tree(tree, tmp_path, offline):

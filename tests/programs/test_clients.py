@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import time
-import urllib.request
 import zipfile
 
 import feedparser
@@ -16,6 +15,7 @@ import pytest
 from lxml import etree
 
 from tests.conftest import documentation, documented_block, require_program, website
+from tests.storage.clients import ask, put_body, uri_of
 
 DOCUMENTED_ADDRESS = "127.0.0.1:8080"
 TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
@@ -56,20 +56,9 @@ def run(tmp_path):
     os.close(keyboard)
 
 
-def send(address, method, path, value=None):
-    """Send a request with a JSON body; return the decoded JSON of the response."""
-    body = None if value is None else json.dumps(value).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(address + path, body, headers, method=method)
-    with urllib.request.urlopen(request, timeout=60) as response:
-        text = response.read()
-    return json.loads(text) if text else None
-
-
 def put(address, id, title="", uri=None, **fields):
-    uri = uri or f"https://{id}.example/"
-    whole = {"uri": uri, "title": title or id, "description": "", "tags": []}
-    send(address, "PUT", f"/{id}", whole | fields)
+    whole = put_body(uri or uri_of(id), title or id) | fields
+    assert ask(address, "PUT", f"/{id}", whole).status in (200, 201)
 
 
 def requests(service):
@@ -92,21 +81,10 @@ def test_the_readmes_httpie_and_jq_session_prints_the_shown_output(serve, run, t
         assert run(command, address) == expected
 
 
-@pytest.fixture
-def pages(tmp_path):
-    """The address of a website with three pages."""
-    folder = tmp_path / "website"
-    folder.mkdir()
-    for name in ("first.html", "second.html", "third.html"):
-        (folder / name).write_text(name)
-    with website(folder) as address:
-        yield address
-
-
 def test_the_request_of_the_shortcut_saves_a_bookmark(serve, run):
-    service = serve(BOOKMARKS_TOKEN="a-token-of-a-test")
-    command = documented_block("bash", "example.com/shared").replace("TOKEN", "a-token-of-a-test")
-    assert json.loads(run(command, service.address))["uri"] == "https://example.com/shared"
+    address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    command = documented_block("bash", "example.com/shared").replace("TOKEN", TOKEN)
+    assert json.loads(run(command, address))["uri"] == "https://example.com/shared"
 
 
 @pytest.mark.parametrize("menu", ["dmenu", "rofi"])
@@ -125,13 +103,17 @@ def test_a_launcher_opens_the_chosen_bookmark(serve, run, tmp_path, menu):
     assert (tmp_path / "opened").read_text() == "https://one.example/?a=1&b=2'"
 
 
-def test_wget_downloads_the_pages_of_a_tag(serve, run, pages, tmp_path):
+def test_wget_downloads_the_pages_of_a_tag(serve, run, tmp_path):
     require_program("curl", "wget")
     address = serve().address
-    put(address, "a", "With\ttab", uri=f"{pages}/first.html", tags=["offline", "news"])
-    put(address, "b", uri=f"{pages}/second.html", tags=["Offline"])
-    put(address, "c", uri=f"{pages}/third.html", tags=["news"])
-    run(commands("wget"), address)
+    folder = tmp_path / "website"
+    folder.mkdir()
+    tags = {"first.html": ["offline", "news"], "second.html": ["Offline"], "third.html": ["news"]}
+    with website(folder) as site:
+        for number, name in enumerate(tags):
+            (folder / name).write_text(name)
+            put(address, f"{number}", "With\ttab", uri=f"{site}/{name}", tags=tags[name])
+        run(commands("wget"), address)
     downloaded = {path.name: path.read_text() for path in (tmp_path / "pages").iterdir()}
     assert downloaded == {"first.html": "first.html", "second.html": "second.html"}
 
@@ -209,7 +191,7 @@ def test_feedparser_reads_entries_and_deletions(serve):
     assert "at_deleted-entry" not in first.feed
     second = feedparser.parse(address + "/feed", etag=first.etag, modified=first.modified)
     assert (second.status, second.entries) == (304, [])
-    send(address, "DELETE", "/a")
+    ask(address, "DELETE", "/a")
     third = feedparser.parse(address + "/feed", etag=first.etag, modified=first.modified)
     assert [entry.title for entry in third.entries] == ["b"]
     assert third.feed["at_deleted-entry"]["ref"] in [entry.id for entry in first.entries]
@@ -219,40 +201,36 @@ def test_feedparser_reads_entries_and_deletions(serve):
 
 
 def test_the_documented_program_gives_titles_to_bookmarks_without_one(serve, tmp_path):
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    (pages / "a.html").write_text("<title>A &amp; &lt;b\n</title><svg><title>No</title></svg>")
-    (pages / "b.html").write_text("<p>No title")
-    (pages / "named.html").write_text("<title>Of the page</title>")
+    pages = {
+        "a.html": "<title>A &amp; &lt;b\n</title><svg><title>No</title></svg>",
+        "b.html": "<p>No title",
+        "named.html": "<title>Of the page</title>",
+    }
+    (tmp_path / "pages").mkdir()
+    for name, text in pages.items():
+        (tmp_path / "pages" / name).write_text(text)
     program = documented_block("python", "TITLE")
     assert len(program.splitlines()) <= 40
     address = serve(BOOKMARKS_TOKEN=TOKEN).address
-    environment = {**os.environ, "TOKEN": TOKEN}
-    bearer = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-
-    def ask(value=None):
-        data = json.dumps(value).encode() if value else None
-        request = urllib.request.Request(f"{address}/", data, bearer)
-        with urllib.request.urlopen(request) as response:
-            return json.load(response)
-
-    with website(pages) as site:
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    with website(tmp_path / "pages") as site:
         for name in ("a.html", "b.html", "missing.html"):
-            ask({"uri": f"{site}/{name}"})
-        ask({"uri": f"{site}/named.html", "title": "Mine"})
-        ask({"uri": "mailto:someone@example.com"})
-        command = [sys.executable, "-W", "error", "-c", program, address]
+            ask(address, "POST", "/", {"uri": f"{site}/{name}"}, **bearer)
+        ask(address, "POST", "/", {"uri": f"{site}/named.html", "title": "Mine"}, **bearer)
+        ask(address, "POST", "/", {"uri": "mailto:someone@example.com"}, **bearer)
         process = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True, timeout=60
-        )
-        titles = {bookmark["uri"]: bookmark["title"] for bookmark in ask()}
-        assert titles == {
-            f"{site}/a.html": "A & <b",
-            f"{site}/b.html": f"{site}/b.html",
-            f"{site}/missing.html": f"{site}/missing.html",
-            f"{site}/named.html": "Mine",
-            "mailto:someone@example.com": "mailto:someone@example.com",
-        }
+            [sys.executable, "-W", "error", "-c", program, address],
+            env={**os.environ, "TOKEN": TOKEN}, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    titles = {bookmark["uri"]: bookmark["title"] for bookmark in ask(address, **bearer).json}
+    assert titles == {
+        f"{site}/a.html": "A & <b",
+        f"{site}/b.html": f"{site}/b.html",
+        f"{site}/missing.html": f"{site}/missing.html",
+        f"{site}/named.html": "Mine",
+        "mailto:someone@example.com": "mailto:someone@example.com",
+    }
     assert f"{site}/b.html has no title" in process.stdout
     assert f"{site}/missing.html HTTP Error 404" in process.stderr
 
@@ -291,8 +269,7 @@ def test_the_copy_follows_every_change(copy):
 
     def fields():
         names = ("uri", "title", "description", "tags")
-        listed = send(address, "GET", "/")
-        return {one["id"]: {name: one[name] for name in names} for one in listed}
+        return {one["id"]: {name: one[name] for name in names} for one in ask(address).json}
 
     assert copy.sync() == fields()
     before = copy.file.stat()
@@ -303,7 +280,7 @@ def test_the_copy_follows_every_change(copy):
     put(address, "a", "Changed", tags=["z"])
     assert copy.sync() == fields()
     assert fields()["a"]["title"] == "Changed"
-    send(address, "DELETE", "/b")
+    ask(address, "DELETE", "/b")
     assert copy.sync() == fields()
     assert set(fields()) == {"a", "c"}
     gets = [line for line in requests(copy.service) if line.startswith("GET /feed")]

@@ -1,4 +1,4 @@
-"""The real command: access log, shutdown, defects of waitress, forwarded headers, file modes."""
+"""The real command: restart, log, shutdown, defects of waitress, forwarded headers, file modes."""
 
 import contextlib
 import fcntl
@@ -9,10 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
-from http.client import HTTPResponse
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException, HTTPResponse
 
 import pytest
 
@@ -20,22 +20,21 @@ from formats.http.process import STOP_SECONDS
 from storage.errors import Unavailable
 from storage.store import Store
 from tests.conftest import ROOT, without_inotify_warning
+from tests.programs.test_slow import fill
+from tests.storage.clients import ask
+
+BEARER = {"Authorization": "Bearer secret"}
 
 
-def get(address, path="/", headers=(), **options):
-    """Return the status, headers and body of a response."""
-    request = urllib.request.Request(address + path, headers=dict(headers), **options)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status, response.headers, response.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.headers, error.read()
-
-
-def post(address, uri, headers=()):
-    body = json.dumps({"uri": uri}).encode()
-    return get(address, data=body, headers={"Content-Type": "application/json", **dict(headers)})
+def test_a_restarted_service_has_the_same_bookmarks_and_deletions(serve):
+    service = serve()
+    deleted, kept = (ask(service.address, "POST", body={"uri": uri}).json for uri in ("x:a", "x:b"))
+    assert ask(service.address, "DELETE", f"/{deleted['id']}").status == 204
+    assert service.stop() == 0
+    assert without_inotify_warning(service.log[1:]) == []
+    service = serve()
+    assert ask(service.address).json == [kept]
+    assert ask(service.address, path=f"/{deleted['id']}").status == 410
 
 
 # --- The access log ---
@@ -43,11 +42,10 @@ def post(address, uri, headers=()):
 
 def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
     service = serve("--access-log", BOOKMARKS_TOKEN="secret")
-    bearer = {"Authorization": "Bearer secret"}
-    get(service.address)
-    size = len(get(service.address, headers=bearer)[2])
-    get(service.address, "/%0aforged%1b%ff?q=secret", headers=bearer)
-    post(service.address, "https://private.example/", bearer)
+    ask(service.address)
+    size = len(ask(service.address, **BEARER).body)
+    ask(service.address, path="/%0aforged%1b%ff?q=secret", **BEARER)
+    ask(service.address, "POST", body={"uri": "https://private.example/"}, **BEARER)
     service.stop()
     log = "".join(service.log)
     entries = re.findall(r" 127\.0\.0\.1 ((?:GET|POST) .*) \d+ \d+\.\d\n", log)
@@ -58,7 +56,7 @@ def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
 
 def test_there_is_no_access_log_by_default(serve):
     service = serve()
-    get(service.address)
+    ask(service.address)
     service.stop()
     assert len(without_inotify_warning(service.log)) == 1
 
@@ -78,47 +76,42 @@ def unlock(data):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_after_the_requests_in_progress(serve, data, unlock, number):
+def test_a_signal_ends_it_after_the_requests_in_progress(serve, unlock, number):
     service = serve()
-    statuses = []
-    threads = [
-        threading.Thread(target=lambda n=n: statuses.append(post(service.address, f"x:{n}")[0]))
-        for n in range(12)  # More requests than the server has threads.
-    ]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.5)
-    service.process.send_signal(number)
-    time.sleep(0.3)
-    service.process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
-    assert service.process.poll() is None
-    unlock()
+    with ThreadPoolExecutor() as pool:
+        bodies = [{"uri": f"x:{n}"} for n in range(12)]  # More than the server has threads.
+        sent = [pool.submit(ask, service.address, "POST", body=body) for body in bodies]
+        time.sleep(0.5)
+        service.process.send_signal(number)
+        time.sleep(0.3)
+        service.process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        assert service.process.poll() is None
+        unlock()
+        assert [response.result().status for response in sent] == [201] * 12
     assert service.process.wait(timeout=60) == 0
-    for thread in threads:
-        thread.join()
-    assert statuses == [201] * 12
     service.process.stderr.close()
 
 
-def test_a_blocked_request_does_not_delay_the_end_beyond_5_seconds(serve, data, unlock):
+def test_a_blocked_request_does_not_delay_the_end_beyond_5_seconds(serve, unlock):
     service = serve()
-    thread = threading.Thread(target=lambda: pytest.raises(OSError, post, service.address, "x:y"))
-    thread.start()
-    time.sleep(0.3)
-    assert service.stop(signal.SIGTERM) == 0
-    thread.join()
+    with ThreadPoolExecutor() as pool:
+        sent = pool.submit(ask, service.address, "POST", body={"uri": "x:y"})
+        time.sleep(0.3)
+        assert service.stop(signal.SIGTERM) == 0
+        assert isinstance(sent.exception(), (OSError, HTTPException))
     assert STOP_SECONDS < 5
 
 
-@pytest.mark.parametrize("pause", [0, 0.002, 0.01])
-@pytest.mark.parametrize("then", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "pause, then", [(0, signal.SIGTERM), (0.002, signal.SIGINT), (0.01, signal.SIGTERM)]
+)
 @pytest.mark.parametrize("was_used", [True, False])
-def test_several_signals_end_it_without_an_error(serve, data, pause, then, was_used):
+def test_several_signals_end_it_without_an_error(serve, pause, then, was_used):
     """A terminal and a process manager may both send a signal."""
     service = serve()
     if was_used:
-        urllib.request.urlopen(service.address, timeout=60).close()
+        ask(service.address)
     for number in (signal.SIGINT, then, signal.SIGTERM):
         service.process.send_signal(number)
         time.sleep(pause)
@@ -145,11 +138,7 @@ def test_a_signal_ends_it_while_it_reads_the_collection(data, number):
 
 
 def test_a_long_response_is_complete_after_a_signal(serve, data):
-    (data / "bookmarks").mkdir(parents=True)
-    for n in range(5000):
-        fields = {"id": f"b{n}", "uri": f"x:{n}", "created": "2024-01-01T00:00:00Z"}
-        text = json.dumps(fields | {"description": "x" * 2000})
-        (data / "bookmarks" / f"b{n}.json").write_text(text)
+    fill(data, 200, 50_000)
     service = serve()
     with urllib.request.urlopen(service.address, timeout=60) as response:
         body = response.read(1000)
@@ -157,7 +146,7 @@ def test_a_long_response_is_complete_after_a_signal(serve, data):
         while block := response.read(1 << 20):
             time.sleep(0.02)
             body += block
-    assert len(json.loads(body)) == 5000
+    assert len(json.loads(body)) == 200
     assert service.process.wait(timeout=60) == 0
     service.process.stderr.close()
 
@@ -221,16 +210,15 @@ FORGED = {
 @pytest.mark.parametrize("proxy", [(), ("--trusted-proxy", "192.0.2.1")])
 def test_forwarded_headers_of_an_untrusted_peer_are_ignored(serve, proxy):
     service = serve(*proxy)
-    status, headers, _ = get(service.address, "/?limit=1&offset=1", FORGED)
-    assert status == 200
-    assert "evil" not in headers["Link"] and service.address in headers["Link"]
+    response = ask(service.address, path="/?limit=1&offset=1", **FORGED)
+    assert "evil" not in response.headers["Link"] and service.address in response.headers["Link"]
 
 
 @pytest.mark.parametrize("proxy, address", [("192.0.2.1", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")])
 def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy, address):
     service = serve("--trusted-proxy", proxy, "--access-log", BOOKMARKS_TOKEN="s3cret-0123456789")
     headers = {"X-Forwarded-For": "198.51.100.1, 192.0.2.7", "Authorization": "Bearer guess"}
-    assert get(service.address, "/", headers)[0] == 401
+    assert ask(service.address, **headers).status == 401
     service.stop()
     log = "".join(service.log)
     assert f" {address} GET / 401 " in log
@@ -261,7 +249,7 @@ def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
 
 def test_white_space_around_the_token_of_the_environment_is_removed(serve):
     service = serve(BOOKMARKS_TOKEN=" s3cret-0123456789\r\n")
-    assert get(service.address, headers={"Authorization": "Bearer s3cret-0123456789"})[0] == 200
+    assert ask(service.address, Authorization="Bearer s3cret-0123456789").status == 200
 
 
 @pytest.mark.parametrize(
@@ -287,8 +275,8 @@ def test_public_read_without_a_token_causes_a_warning(serve):
 
 def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):
     service = serve("--trusted-proxy", "127.0.0.1")
-    status, _, body = get(service.address, "/", {"X-Forwarded-Proto": "javascript"})
-    assert status == 400 and b"X-Forwarded-Proto" in body
+    response = ask(service.address, X_Forwarded_Proto="javascript")
+    assert response.status == 400 and b"X-Forwarded-Proto" in response.body
 
 
 # --- Modes and symbolic links ---
@@ -304,7 +292,7 @@ def test_a_token_file_that_other_users_can_read_causes_a_warning(
     token.write_text("secret\n")
     token.chmod(mode)
     service = serve("--token-file", str(token))
-    assert get(service.address, headers={"Authorization": "Bearer secret"})[0] == 200
+    assert ask(service.address, **BEARER).status == 200
     service.stop()
     assert ("chmod 600" in "".join(service.log)) == is_warned
 
@@ -316,7 +304,7 @@ def test_a_token_file_may_have_several_tokens_and_comments(serve, tmp_path):
     service = serve("--token-file", str(token))
     sent = {"first token#1": 200, "second": 200, "old": 401, "#old": 401, "# The phone": 401}
     for text, status in sent.items():
-        assert get(service.address, headers={"Authorization": f"Token {text}"})[0] == status
+        assert ask(service.address, Authorization=f"Token {text}").status == status
 
 
 def test_files_follow_the_umask_and_folders_are_private(tmp_path):
