@@ -188,13 +188,11 @@ BODIES = {
     "form": (FORM, encode_form(PAIRS)),
     "form of a page": (FORM, encode_form([*PAIRS, ("_version", "0" * 32), ("_opened", "0 1 2")])),
     "multipart": (MULTIPART, multipart(*(part(*pair) for pair in PAIRS))),
-    **{
-        f"{name} in a form": (MULTIPART, multipart((FILE, write_list(name, [ONE]))))
-        for name in LISTS_BY_NAME
-        if name != "html"
-    },
     "text": ("text/plain", ONE.title.encode()),
 }
+for name in LISTS_BY_NAME:
+    BODIES[f"{name} in a form"] = MULTIPART, multipart((FILE, write_list(name, [ONE])))
+del BODIES["html in a form"]  # No page is read.
 TARGETS = [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/new"), ("PUT", "/a/uri")]
 TARGETS += [("PUT", "/a/tags"), ("PUT", "/gone"), ("POST", "/gone"), ("POST", "/tags")]
 PAGES = ["/-/add", "/-/edit/a", "/-/edit/gone", "/-/delete/a", "/-/restore", "/-/retag"]
@@ -252,15 +250,7 @@ def test_any_form_is_handled(client, pairs):
     parts = multipart(*(part(name, value) for name, value in pairs))
     for path in ("/", "/a", *PAGES):
         client(path, "POST", encode_form(pairs), Content_Type=FORM, Accept=BROWSER)
-        client(path, "POST", parts, Content_Type=MULTIPART, Accept=BROWSER)
-
-
-@pytest.mark.parametrize(
-    "path, id", [("/a", "a"), ("/a", "?"), ("/", "a"), ("/gone", "gone"), ("/\xff", "a")]
-)
-def test_a_form_with_an_id_is_handled(client, path, id):
-    pairs = [("uri", WHOLE["uri"]), ("title", "B"), ("id", id)]
-    client(path, "POST", encode_form(pairs), Content_Type=FORM, Accept=BROWSER)
+    client("/-/add", "POST", parts, Content_Type=MULTIPART, Accept=BROWSER)
 
 
 @EACH
@@ -350,15 +340,7 @@ def test_any_query_is_200_or_400(client, pairs):
 # --- Paths ---
 
 PLACES = ["/{}", "{}", "{}/a", "/a{}", "/{}a", "/a/{}", "/a/{}title", "/a/title{}", "/feed{}"]
-PLACES += [
-    "/a{}title",
-    "/style{}.css",
-    "/openapi{}json",
-    "/gone{}",
-    "/{}/title",
-    "//{}",
-    "/a/../{}",
-]
+PLACES += ["/a{}title", "/style{}.css", "/openapi{}json", "/gone{}", "/{}/title", "/a/../{}"]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -426,53 +408,31 @@ def test_the_digits_of_limit_and_offset_are_limited(client, name):
             assert client(environ={"QUERY_STRING": query}).status_int == status
 
 
-@pytest.mark.parametrize("digits", [4_300, 4_301, 100_000])
-def test_a_long_number_in_a_body_is_refused(client, digits):
-    body = b'{"uri": "a:b", "title": %s}' % (b"9" * digits)
-    assert client("/", "POST", body, Content_Type=JSON).status_int in (400, 422)
-
-
 def test_the_number_of_tags_of_a_bookmark_is_limited(client):
     for count, status in [(MAX_TAGS, 200), (MAX_TAGS + 1, 422)]:
         body = json.dumps([str(n) for n in range(count)]).encode()
         assert client("/a/tags", "PUT", body, Content_Type=JSON).status_int == status
 
 
-@pytest.mark.parametrize("depth", [10, 100, 1_000, 100_000])
-def test_deep_nesting_is_refused(client, depth):
-    for opening, closing in [(b"[", b"]"), (b'{"a":', b"}"), (b'[{"a":', b"}]")]:
-        value = opening * depth + b"1" + closing * depth
-        for body in (value, b'{"uri": "a:b", "tags": %s}' % value):
-            client("/-/import", "POST", body, Content_Type=JSON)
-            assert 400 <= client("/a", "POST", body, Content_Type=JSON).status_int < 500
-    folders = b"<xbel>" + b"<folder>" * depth + b"</folder>" * depth + b"</xbel>"
-    assert client("/-/import", "POST", folders, Content_Type=XBEL).status_int in (200, 400)
-    assert 400 <= client("/a", "PUT", folders, Content_Type=XBEL).status_int < 500
-
-
-def test_the_size_of_a_header_is_limited(service):
-    for size, status in [(200_000, b"200"), (300_000, b"431")]:
-        with connect(service) as connection:
-            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
-            connection.sendall(b"x" * size + b"\r\n\r\n")
-            assert connection.recv(12)[9:] == status
+LOCAL = b" HTTP/1.1\r\nHost: localhost"
 
 
 @pytest.mark.parametrize(
     "head, status",
     [
-        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 300_000, 431),
-        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x", 400),
-        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2", 400),
-        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999", 413),
-        (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 36000000", 413),
-        (b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip", 501),
+        (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 200_000, 200),
+        (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 300_000, 431),
+        (b"POST /" + LOCAL + b"\r\nContent-Length: x", 400),
+        (b"POST /" + LOCAL + b"\r\nContent-Length: 1\r\nContent-Length: 2", 400),
+        (b"POST /" + LOCAL + b"\r\nContent-Length: 99999999999", 413),
+        (b"POST /" + LOCAL + b"\r\nContent-Length: 36000000", 413),
+        (b"POST /" + LOCAL + b"\r\nTransfer-Encoding: gzip", 501),
         (b"GET / HTTP/1.1\r\nHost : localhost", 400),
         (b"\xff\xfe\x00 / HTTP/1.1", 400),
         (b"GET\r\n", 400),
-        (b"GET //[::1 HTTP/1.1\r\nHost: localhost", 404),
-        (b"GET //a]b/ HTTP/1.1\r\nHost: localhost", 404),
-        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost", 400),
+        (b"GET //[::1" + LOCAL, 404),
+        (b"GET //a]b/" + LOCAL, 404),
+        (b"GET /" + LOCAL + b"\r\nHost: localhost", 400),
         (b"GET / HTTP/1.1\r\nAccept: */*", 400),
         (b"GET http://localhost/ HTTP/1.1\r\nAccept: */*", 400),
     ],
@@ -519,19 +479,13 @@ def body_with_chunk_line(size):
     return b"d;" + b"x" * (size - 2) + b'\r\n{"uri":"x:y"}\r\n0\r\n\r\n'
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"GET http://[::1/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET http://]/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"0" * 5000 + b"\r\n\r\n",
-    ],
-)
-def test_a_malformed_request_line_or_length_is_400_and_not_in_the_log(serve, head):
+def test_a_malformed_request_line_or_length_is_400_and_not_in_the_log(serve):
     service = serve()
-    with connect(service) as connection:
-        connection.sendall(head)
-        assert connection.recv(12) == b"HTTP/1.1 400"
+    length = b"POST /" + LOCAL + b"\r\nContent-Length: " + b"0" * 5_000
+    for head in (b"GET http://[::1/" + LOCAL, b"GET http://]/" + LOCAL, length):
+        with connect(service) as connection:
+            connection.sendall(head + b"\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 400"
     service.stop()
     assert "Traceback" not in "".join(service.log) and "exception" not in "".join(service.log)
 

@@ -37,7 +37,7 @@ def client(client):
 
     def filled(**options):
         app = client(**options)
-        app.put_json("/a", WHOLE, headers=BEARER, status=201)
+        app.put_json("/a", WHOLE, headers=BEARER)
         return app
 
     return filled
@@ -98,39 +98,29 @@ def test_no_error_page_for_a_client_without_a_token_shows_the_collection(
     assert "Unread" not in page.text and "confidential" not in page.text
 
 
-def test_the_page_that_refuses_the_name_of_a_host_does_not_show_the_collection(app):
-    app.put_json("/a", WHOLE | {"tags": ["unread"]}, status=201)
-    page = app.get("/", headers={"Host": "evil.example", "Accept": BROWSER}, status=421)
-    assert "Unread" not in page.text
-
-
 # --- The host name ---
 
 
 def test_a_loopback_host_name_is_accepted(app):
-    hosts = ("localhost", "localhost:8080", "LOCALHOST", "[::1]", "[::1]:8080")
-    for host in (*hosts, "127.0.0.1", "127.0.0.1:80", "127.1.2.3"):
+    names = "localhost localhost:8080 LOCALHOST [::1] [::1]:8080 127.0.0.1 127.0.0.1:80 127.1.2.3"
+    for host in names.split():
         app.get("/", headers={"Host": host}, status=200)
 
 
 @pytest.mark.parametrize(
     "host",
-    [
-        "a.example:8080",
-        "localhost.a.example",
-        "127.0.0.1.a.example",
-        "192.168.1.1",
-        "0.0.0.0",
-        "[::]",
-        "[2001:db8::1]",
-        "1.0.0.127",
-    ],
+    ["a.example:8080", "localhost.a.example", "127.0.0.1.a.example", "192.168.1.1", "0.0.0.0"]
+    + ["[::]", "[2001:db8::1]", "1.0.0.127"],
 )
 def test_another_host_name_without_a_token_is_421(app, host):
-    for method, path in [("GET", "/"), ("GET", "/a"), ("HEAD", "/feed"), ("OPTIONS", "/")]:
+    app.put_json("/a", WHOLE | {"tags": ["unread"]}, status=201)
+    before = app.get("/", status=200).json
+    for method, path in [("GET", "/a"), ("HEAD", "/feed"), ("OPTIONS", "/")]:
         send(app, method, path, None, 421, Host=host)
     send(app, "POST", "/", {"uri": "https://b.example/"}, 421, Host=host)
-    assert app.get("/", status=200).json == []
+    assert app.get("/", status=200).json == before
+    page = app.get("/", headers={"Host": host, "Accept": BROWSER}, status=421)
+    assert "Unread" not in page.text
 
 
 def test_an_invalid_host_name_is_refused(app):
@@ -139,14 +129,11 @@ def test_an_invalid_host_name_is_refused(app):
         assert call(app, Host=host).status_int in (400, 421), host
 
 
-@pytest.mark.parametrize("protocol, status", [("HTTP/1.1", 400), ("HTTP/1.0", 200)])
-def test_a_request_of_http_1_1_needs_a_host(app, protocol, status):
-    request = webtest.TestRequest.blank("/", environ={"SERVER_PROTOCOL": protocol})
-    del request.environ["HTTP_HOST"]
-    response = request.get_response(app.app)
-    assert response.status_int == status
-    if status == 400:
-        assert "Host" in response.json["detail"]
+def test_a_request_of_http_1_1_needs_a_host(app):
+    for protocol, status in [("HTTP/1.1", 400), ("HTTP/1.0", 200)]:
+        request = webtest.TestRequest.blank("/", environ={"SERVER_PROTOCOL": protocol})
+        del request.environ["HTTP_HOST"]
+        assert request.get_response(app.app).status_int == status
 
 
 @pytest.mark.parametrize("options", [{}, {"token": "secret", "public_read": True}])
@@ -200,16 +187,12 @@ def test_forwarded_host_names_are_ignored(app):
         assert "a.example" not in str(response.headers)
 
 
-def test_the_host_of_the_base_url_is_accepted(client):
+def test_the_host_of_the_base_url_or_with_a_token_any_host_is_accepted(client):
     app = client(base_url="https://Marks.example/m")
     for host in ("marks.example", "marks.example.", "MARKS.example.:80", "localhost"):
         app.get("/", headers={"Host": host}, status=200)
     app.get("/", headers={"Host": "a.example"}, status=421)
-
-
-def test_with_a_token_any_host_name_is_accepted(client):
-    app = client(token=TOKEN)
-    app.get("/", headers=BEARER | {"Host": "a.example"}, status=200)
+    client(token=TOKEN).get("/", headers=BEARER | {"Host": "a.example"}, status=200)
 
 
 # --- Cross-site requests ---
@@ -264,15 +247,18 @@ def test_without_a_token_no_header_exempts_from_the_cross_site_check(app, a):
     assert "Authorization: Bearer" in response.json["detail"]
 
 
-def test_another_site_gets_no_permission_to_send_a_token(client):
-    app = client(token=TOKEN)
+def test_another_site_gets_no_permission_to_read_or_to_send_a_token(app, a, data):
     headers = {
         "Origin": "https://a.example",
+        "Sec-Fetch-Site": "cross-site",
         "Access-Control-Request-Method": "PUT",
         "Access-Control-Request-Headers": "authorization",
     }
-    for more, status in (({}, 401), (BEARER, 204)):
-        response = app.options("/a", headers=headers | more, status=status)
+    responses = [app.get(path, headers=headers, status=200) for path in ("/", "/a", "/feed")]
+    other = webtest.TestApp(make_app(data.parent / "other", token=TOKEN))
+    responses.append(other.options("/a", headers=headers, status=401))
+    responses.append(other.options("/a", headers=headers | BEARER, status=204))
+    for response in responses:
         assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
@@ -292,30 +278,18 @@ def test_a_change_from_the_same_site_succeeds(app, a, headers):
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
-def test_a_change_from_the_host_of_the_base_url_over_http_is_refused(client, token):
+def test_a_change_from_the_host_of_the_base_url_must_have_its_scheme_and_port(client, token):
     app = client(base_url="https://marks.example/m", token=token)
     headers = {"Host": "marks.example", "Cookie": ""}
     if token:
         fields = app.post("/-/login", {"token": token}, headers={"Host": "marks.example"})
         headers["Cookie"] = fields.headers["Set-Cookie"].partition(";")[0]
-    for origin, status in [("http://marks.example", 403), ("https://marks.example", 201)]:
+    origins = ["http://marks.example", "https://marks.example:8443", "https://marks.example"]
+    for origin, status in zip(origins, (403, 403, 201)):
         sent = headers | {"Origin": origin}
         app.post_json("/", {"uri": "https://b.example/"}, headers=sent, status=status)
-
-
-def test_a_change_from_the_origin_of_the_base_url_succeeds(client):
-    app = client(base_url="https://marks.example/m")
-    for origin in ("https://marks.example", "http://localhost"):
-        send(app, "PUT", "/a/title", origin, 200, Origin=origin)
-    for origin in ("http://marks.example", "https://marks.example:8443"):
-        send(app, "PUT", "/a/title", origin, 403, Origin=origin)
-
-
-def test_another_site_can_request_but_not_read(app, a):
-    for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://a.example"}):
-        for path in ("/", "/a", "/feed"):
-            response = app.get(path, headers=headers, status=200)
-            assert "Access-Control-Allow-Origin" not in response.headers
+    headers |= {"Host": "localhost", "Origin": "http://localhost"}
+    app.post_json("/a", {"title": "New"}, headers=headers, status=200)
 
 
 def test_the_form_of_another_site_does_not_come_back(app):
@@ -453,28 +427,17 @@ def test_failed_logins_are_logged_with_the_address_at_a_bounded_rate(client, cap
     app = client(token=TOKEN)
     monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: 100)
     app.get("/", status=401)  # Without a token it is no login.
+    app.get("/", headers=BEARER, status=200)
     for number in range(1, 101):
         environ = {"REMOTE_ADDR": f"192.0.2.{number % 10}"}
         headers = {"Authorization": f"Bearer guess{number}"}
         app.get("/", headers=headers, extra_environ=environ, status=401)
-    assert failed_logins(caplog) == [
-        f"A login from 192.0.2.{n} failed: wrong token." for n in range(1, 6)
-    ]
-
-
-def test_failed_logins_are_logged_again_after_a_minute(client, caplog, monkeypatch):
-    app = client(token=TOKEN)
-    for now in (100, 170):
-        monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: now)
-        for _ in range(9):
-            app.get("/", headers={"Authorization": basic("guess")}, status=401)
+    expected = [f"A login from 192.0.2.{n} failed: wrong token." for n in range(1, 6)]
+    assert failed_logins(caplog) == expected
+    monkeypatch.setattr("formats.http.failed_logins.time.monotonic", lambda: 170)
+    for _ in range(9):
+        app.get("/", headers={"Authorization": basic("guess")}, status=401)
     assert len(failed_logins(caplog)) == 10
-
-
-def test_a_right_token_is_no_failed_login(client, caplog):
-    app = client(token=TOKEN)
-    app.get("/", headers=BEARER, status=200)
-    assert failed_logins(caplog) == []
 
 
 def test_an_address_cannot_forge_a_line_of_the_log(client, caplog):
@@ -582,20 +545,15 @@ class Broken:
         raise EOFError("the client is gone")
 
 
-@pytest.mark.parametrize("method, path", [("PUT", "/a"), ("POST", "/"), ("POST", "/a")])
-def test_a_body_that_cannot_be_read_to_its_end_is_400(app, a, method, path):
-    environ = {"wsgi.input": Broken(), "CONTENT_TYPE": JSON, "CONTENT_LENGTH": "9"}
-    request = webtest.TestRequest.blank(path, environ, method=method)
-    assert request.get_response(app.app).status_int == 400
-    assert app.get("/", status=200).json == [a]
-
-
 @pytest.mark.parametrize("method, path", [("PUT", "/a/tags"), ("POST", "/"), ("POST", "/a")])
-def test_a_body_whose_end_the_server_cannot_tell_is_411(app, a, method, path):
-    environ = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_TYPE": JSON}
-    request = webtest.TestRequest.blank(path, environ, method=method)
-    request.environ.pop("CONTENT_LENGTH", None)
-    assert request.get_response(app.app).status_int == 411
+def test_a_body_that_cannot_be_read_to_its_end_is_400_or_411(app, a, method, path):
+    broken = {"wsgi.input": Broken(), "CONTENT_LENGTH": "9"}
+    endless = {"HTTP_TRANSFER_ENCODING": "chunked"}
+    for environ, status in [(broken, 400), (endless, 411)]:
+        request = webtest.TestRequest.blank(path, environ | {"CONTENT_TYPE": JSON}, method=method)
+        if status == 411:
+            request.environ.pop("CONTENT_LENGTH", None)
+        assert request.get_response(app.app).status_int == status
     assert app.get("/", status=200).json == [a]
 
 
@@ -608,33 +566,33 @@ def test_a_wrong_content_length_is_a_client_error(app, a, length):
 DEEP = 100_000
 
 
-@pytest.mark.parametrize(
-    "body, content_type",
-    [
-        (b"[" * DEEP, JSON),
-        (b"[" * DEEP + b"]" * DEEP, JSON),
-        (b'{"uri":' * DEEP + b"1" + b"}" * DEEP, JSON),
-        (b'{"uri": "https://a.example/", "tags": ' + b"[" * DEEP + b"]" * DEEP + b"}", JSON),
-        (b"<a>" * DEEP, XBEL),
-        (b"<a>" * DEEP + b"</a>" * DEEP, XBEL),
-        (b"<xbel>" + b"<folder>" * 50_000 + b"</folder>" * 50_000 + b"</xbel>", XBEL),
-        (b"<xbel" + b"".join(b' a%d=""' % n for n in range(DEEP)) + b"/>", XBEL),
-        (b'{"uri": ' + b"9" * DEEP + b"}", JSON),
-        (b'{"uri": 1e' + b"9" * 1000 + b"}", JSON),
-        (b"{" + b",".join(b'"%d":1' % n for n in range(DEEP)) + b"}", JSON),
-        (b'{"uri": "https://a.example/", "tags": [' + b",".join([b'"a"'] * DEEP) + b',""]}', JSON),
-        (b"uri=https://b.example/&" + b"a=1&" * DEEP, FORM),
-        (b"uri=https://b.example/&tags=" + b"," * 1_000_000 + b"x" * 256, FORM),
-        (b"--b\r\n\r\n\r\n" * DEEP + b"--b--", MULTIPART),
-    ],
-    ids=lambda value: ascii(value[:20]),
-)
-def test_deeply_nested_and_long_bodies_are_refused_quickly(app, body, content_type):
+LONG = [
+    (b"[" * DEEP, JSON),
+    (b"[" * DEEP + b"]" * DEEP, JSON),
+    (b'{"uri":' * DEEP + b"1" + b"}" * DEEP, JSON),
+    (b'{"uri": "https://a.example/", "tags": ' + b"[" * DEEP + b"]" * DEEP + b"}", JSON),
+    (b'[{"a":' * 1_000 + b"1" + b"}]" * 1_000, JSON),
+    (b"<a>" * DEEP, XBEL),
+    (b"<xbel>" + b"<folder>" * 50_000 + b"</folder>" * 50_000 + b"</xbel>", XBEL),
+    (b"<xbel" + b"".join(b' a%d=""' % n for n in range(DEEP)) + b"/>", XBEL),
+    (b'{"uri": ' + b"9" * DEEP + b"}", JSON),
+    (b'{"uri": 1e' + b"9" * 1000 + b"}", JSON),
+    (b"{" + b",".join(b'"%d":1' % n for n in range(DEEP)) + b"}", JSON),
+    (b'{"uri": "https://a.example/", "tags": [' + b",".join([b'"a"'] * DEEP) + b',""]}', JSON),
+    (b"uri=https://b.example/&" + b"a=1&" * DEEP, FORM),
+    (b"uri=https://b.example/&tags=" + b"," * 1_000_000 + b"x" * 256, FORM),
+    (b"--b\r\n\r\n\r\n" * DEEP + b"--b--", MULTIPART),
+]
+
+
+@pytest.mark.parametrize("body, content_type", LONG, ids=lambda value: ascii(value[:20]))
+@pytest.mark.parametrize("path", ["/", "/-/import"])
+def test_deeply_nested_and_long_bodies_are_refused_quickly(app, path, body, content_type):
     start = time.process_time()
-    response = call(app, method="POST", body=body, Content_Type=content_type)
+    response = call(app, path, method="POST", body=body, Content_Type=content_type)
     # An array, or XBEL without a bookmark, is a file that is imported.
-    is_file = body.startswith((b"[", b"<xbel"))
-    assert 400 <= response.status_int < 500 or (is_file and response.json["created"] == 0)
+    is_refused = 400 <= response.status_int < 500
+    assert is_refused or response.json["created"] <= (path == "/-/import")
     assert time.process_time() - start < 5
 
 
@@ -653,25 +611,21 @@ def test_a_long_query_is_answered_quickly(app, a, path, query):
 
 
 @pytest.mark.parametrize(
-    "document",
+    "declarations, title",
     [
-        '<!DOCTYPE xbel [<!ENTITY a "https://a.example/">]><xbel><bookmark href="&a;"/></xbel>',
-        '<!DOCTYPE xbel [<!ENTITY a "a">]><xbel><bookmark href="https://b.example/"/></xbel>',
-        '<!DOCTYPE xbel [<!ENTITY % a "a">]><xbel><bookmark href="https://b.example/"/></xbel>',
-        '<!DOCTYPE xbel [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
-        '<xbel><bookmark href="https://b.example/"><title>&a;</title></bookmark></xbel>',
-        '<!DOCTYPE xbel [<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;]>'
-        '<xbel><bookmark href="https://b.example/"/></xbel>',
-        '<!DOCTYPE xbel [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">'
-        '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;&b;&b;"><!ENTITY d "&c;&c;&c;&c;&c;&c;&c;&c;">]>'
-        '<xbel><bookmark href="https://b.example/"><title>&d;&d;&d;</title></bookmark></xbel>',
-        '<!DOCTYPE xbel [<!NOTATION n SYSTEM "n"><!ENTITY a SYSTEM "a" NDATA n>]>'
-        '<xbel><bookmark href="https://b.example/"/></xbel>',
-        '<xbel><bookmark href="https://b.example/"><title>&undeclared;</title></bookmark></xbel>',
+        ('<!ENTITY a "a">', ""),
+        ('<!ENTITY a "a">', "&a;"),
+        ('<!ENTITY % a "a">', ""),
+        ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;"),
+        ('<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;', ""),
+        ('<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">', "&c;&c;"),
+        ('<!NOTATION n SYSTEM "n"><!ENTITY a SYSTEM "a" NDATA n>', ""),
+        ("", "&undeclared;"),
     ],
 )
-def test_xml_with_entities_is_400(app, a, document):
-    body = document.encode()
+def test_xml_with_entities_is_400(app, a, declarations, title):
+    bookmark = f'<bookmark href="https://b.example/"><title>{title}</title></bookmark>'
+    body = f"<!DOCTYPE xbel [{declarations}]><xbel>{bookmark}</xbel>".encode()
     for method, path in [("POST", "/"), ("PUT", "/new"), ("POST", "/a")]:
         app.request(path, method=method, body=body, content_type=XBEL, status=400)
     assert app.get("/", status=200).json == [a]
@@ -696,14 +650,7 @@ def test_files_that_xml_names_are_not_opened(app, tmp_path):
 
 
 BAD_TEXTS = [
-    "\xff",
-    "\xc3(",
-    "\xed\xa0\x80",
-    "\xf4\x90\x80\x80",
-    "\x00",
-    "\x80",
-    "\xc0\xaf",
-    "a\x00b",
+    "\xff", "\xc3(", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x00", "\x80", "\xc0\xaf", "a\x00b",
     "\n",
 ]
 
@@ -723,26 +670,10 @@ def test_a_path_that_is_not_normalized_is_not_resolved(app, a):
         assert call(app, path, "DELETE").status_int in (404, 405), path
 
 
-@pytest.mark.parametrize(
-    "name", ["tag", "q", "uri", "format", "limit", "offset", "title", "x"]
-)
-def test_a_malformed_query_is_400_or_ignored(app, a, name):
-    for text in (*BAD_TEXTS, "%ff", "%C3%28", "%ED%A0%80", "%00", "%", "%zz", "\xe4"):
-        for query in (f"{name}={text}", f"{text}={name}", f"{name}={text}&limit=1&format=html"):
-            for path, accept in [("/", "*/*"), ("/", BROWSER), ("/feed", "*/*"), ("/a", BROWSER)]:
-                response = call(app, path, environ={"QUERY_STRING": query}, Accept=accept)
-                assert response.status_int in (200, 400), query
-
-
 def multipart(headers, value=b"x:y"):
     """Return a multipart form of one part with these headers."""
-    return (
-        b"--b\r\nContent-Disposition: form-data; "
-        + headers
-        + b"\r\n\r\n"
-        + value
-        + b"\r\n--b--\r\n"
-    )
+    head = b"--b\r\nContent-Disposition: form-data; " + headers
+    return head + b"\r\n\r\n" + value + b"\r\n--b--\r\n"
 
 
 BAD_BODIES = [
@@ -814,11 +745,8 @@ VALUES = st.recursive(
     lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values),
     max_leaves=5,
 )
-FEW = settings(
-    deadline=None,
-    max_examples=50,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+ANY_FIXTURE = [HealthCheck.function_scoped_fixture]
+FEW = settings(deadline=None, max_examples=50, suppress_health_check=ANY_FIXTURE)
 NAMES = st.sampled_from(["id", "uri", "title", "description", "tags", "created", "modified", "x"])
 
 
@@ -830,23 +758,10 @@ def test_no_json_body_causes_a_500(app, body):
         assert call(app, path, method, data, Content_Type=JSON).status_int < 500
 
 
-@FEW
-@hypothesis.given(body=st.binary(max_size=50))
-def test_no_bytes_as_a_body_cause_a_500(app, body):
-    for content_type in (JSON, XBEL, FORM, MULTIPART, "text/plain"):
-        for method, path in [("POST", "/"), ("PUT", "/a"), ("PUT", "/a/title")]:
-            assert call(app, path, method, body, Content_Type=content_type).status_int < 500
-
-
 @pytest.mark.parametrize("content_type", BAD_TYPES, ids=lambda value: ascii(value[:40]))
 def test_no_malformed_body_causes_a_500(app, a, content_type):
-    for method, path in [
-        ("POST", "/"),
-        ("POST", "/a"),
-        ("PUT", "/a"),
-        ("PUT", "/a/title"),
-        ("PUT", "/a/tags"),
-    ]:
+    paths = [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/a/title"), ("PUT", "/a/tags")]
+    for method, path in paths:
         for body in BAD_BODIES:
             response = call(app, path, method, body, Content_Type=content_type)
             assert response.status_int < 500, (method, path, body)
@@ -856,30 +771,14 @@ def test_no_malformed_body_causes_a_500(app, a, content_type):
 
 
 BAD_DATES = [
-    "x",
-    "",
-    "0",
-    "-1",
-    "\xff",
-    "Thu, 99 Jan 2001 00:00:00 GMT",
-    "Thu, 01 Jan 99999 00:00:00 GMT",
-    "Thu, 01 Jan 0000 00:00:00 GMT",
+    "x", "", "0", "-1", "\xff", "Thu, 99 Jan 2001 00:00:00 GMT",
+    "Thu, 01 Jan 99999 00:00:00 GMT", "Thu, 01 Jan 0000 00:00:00 GMT",
     "Mon, 01 Jan 1 00:00:00 +9999",
 ]
 BAD_HEADERS = {
     "Accept": [
-        "/",
-        ";",
-        ",",
-        "*",
-        "a/b;q=x",
-        "*/*;q=2",
-        "text/html;q=-1",
-        "\xff",
-        "a/b" * 5_000,
-        '";"',
-        "a/b;;",
-        "*/*;q=0",
+        "/", ";", ",", "*", "a/b;q=x", "*/*;q=2", "text/html;q=-1", "\xff", "a/b" * 5_000,
+        '";"', "a/b;;", "*/*;q=0",
     ],
     "If-Match": ['"', "W/", '"a', "\xff", ",,,", '""', "x" * 10_000, '"a" "b"', "* , *"],
     "If-None-Match": ['"', "W/", '"a', "\xff", ",,,", '""', "x" * 10_000, '"a" "b"', "*, *"],
@@ -892,16 +791,14 @@ BAD_HEADERS = {
     "Content-Encoding": ["\xff", "gzip, br", ","],
     "Cookie": ["\xff", ";;;", "a=b; a=b"],
     "Host": [
-        "[",
-        "localhost:x",
-        "localhost:99999",
-        "\xff",
-        "localhost:-1",
-        "a" * 10_000,
+        "[", "localhost:x", "localhost:99999", "\xff", "localhost:-1", "a" * 10_000,
         "localhost:80:80",
     ],
     "X-Forwarded-For": ["\xff"],
 }
+
+
+REQUESTS = [("GET", "/"), ("GET", "/a"), ("GET", "/a/title"), ("GET", "/feed"), ("PATCH", "/")]
 
 
 @pytest.mark.parametrize("name", BAD_HEADERS)
@@ -909,15 +806,7 @@ def test_no_malformed_header_causes_a_500(app, a, name):
     body = json.dumps(WHOLE).encode()
     for number, value in enumerate(BAD_HEADERS[name]):
         app.put_json(f"/{number}", WHOLE | {"uri": f"x:{number}"}, status=201)
-        for method, path in [
-            ("GET", "/"),
-            ("GET", "/a"),
-            ("GET", "/a/title"),
-            ("GET", "/feed"),
-            ("PUT", "/a"),
-            ("PATCH", "/"),
-            ("DELETE", f"/{number}"),
-        ]:
+        for method, path in [*REQUESTS, ("PUT", "/a"), ("DELETE", f"/{number}")]:
             headers = {"Content-Type": JSON, name: value}
             response = call(app, path, method, body if method == "PUT" else b"", **headers)
             assert response.status_int < 500, (method, path, value)
