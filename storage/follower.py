@@ -18,27 +18,25 @@ from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
-# Positions in `Follower.folders`.
+# The kinds of files, and their positions in `Follower.folders`.
 BOOKMARKS = 0
 TOMBSTONES = 1
+_File = tuple[int, str]  # The kind and the id of a file.
+
 # A file that could not be read is read again after this time.
 RETRY_SECONDS = 1.0
-# Building a new index is faster than changing the old index if there are more
-# changes than both of these: a number, and a part of the collection. Measured: it
-# is faster from 4,300 changes of 100,000 bookmarks on.
+# The index is changed item by item up to this many changes, or up to this share
+# of the collection. Measured: building a new index of 100,000 bookmarks is faster
+# from 4,300 changes on.
 MIN_CHANGES_TO_REBUILD = 500
-_PART_TO_REBUILD = 1 / 30
-
-_File = tuple[int, str]  # The kind of a file (BOOKMARKS or TOMBSTONES), and its id.
+_SHARE_TO_REBUILD = 1 / 30
 
 
 class Follower:
     """Keep an `Index` equal to the files of bookmarks and tombstones.
 
-    A tombstone is the record that a bookmark was deleted. While the
-    system cannot read a bookmark's file, the bookmark stays in the index, because
-    clients would take its absence for a deletion. Callers must hold `mutex`,
-    unless a method says that it needs no mutex.
+    A tombstone is the record that a bookmark was deleted. Callers must hold
+    `mutex`, unless a method says that it needs no mutex.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
@@ -53,16 +51,19 @@ class Follower:
         """Drop the index and the watch; the next refresh reads all files."""
         self.watch.close()
         self._forget()
-        self._must_rescan = True  # The next refresh compares all files.
+        # Whether the next refresh has to compare all files, because this refresh
+        # has not ended yet or the last one has failed.
+        self._must_rescan = True
 
     def _forget(self) -> None:
         self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
-        # Maps an id to the reason why its file cannot be used.
+        # By id, why a file cannot be used: files.ReadFailed if the system could not
+        # read it, another error if it is invalid.
         self._errors: dict[str, StorageError] = {}
-        # Maps the id of a bookmark whose file has become invalid to its last uri.
-        # An editor may be writing the file, so no other bookmark may get the uri.
-        self._last_uri_keys: dict[str, str] = {}
+        # By id, the last uri of a bookmark whose file has become invalid. An editor
+        # may be writing the file, so no other bookmark may get this uri.
+        self._uri_keys_of_invalid_files: dict[str, str] = {}
         # When to read unreadable files again, on the monotonic clock.
         self._retry_at = 0.0
         self._known = (KnownFiles(), KnownFiles())
@@ -74,13 +75,12 @@ class Follower:
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if self._has_invalid_file(id):
+        if id in self._errors and not self._has_failed_to_read(id):
             # The file may have been corrected through a hard link, which inotify
             # does not report.
             self.reread(id)
-        error = self._errors.get(id)
-        if error:
-            raise Unreadable(id, str(error))
+        if id in self._errors:
+            raise Unreadable(id, str(self._errors[id]))
         item = self.index.items.get(id)
         if isinstance(item, TombstoneEntry):
             raise Gone(id, item.tombstone.deleted)
@@ -93,14 +93,10 @@ class Follower:
         """
         entries = self.index.of_uri_key(key)
         ids = [entry.bookmark.id for entry in entries]
-        for id, last_key in self._last_uri_keys.items():
+        for id, last_key in self._uri_keys_of_invalid_files.items():
             if last_key == key:
                 ids.append(id)
         return ids
-
-    def _has_invalid_file(self, id: str) -> bool:
-        error = self._errors.get(id)
-        return error is not None and not isinstance(error, files.ReadFailed)
 
     # --- Refreshing ---
 
@@ -109,30 +105,36 @@ class Follower:
 
         Needs no mutex.
         """
-        # Look at the queue of events first: `refresh`, in another thread, sets
-        # `_must_rescan` before it empties the queue.
+        # Look at the queue of events first. `refresh` in another thread sets
+        # `_must_rescan` and then takes the events: looked at in the other order,
+        # both could seem to say that nothing has changed.
         if not self.watch.has_no_event():
             return False
         return not (self._must_rescan or self._is_retry_due())
 
     def compares_each_time(self) -> bool:
-        """Return whether inotify is missing, so each refresh compares all files."""
-        return not (self._must_rescan or self.watch.is_open)
+        """Return whether each refresh compares all files, because inotify is missing.
+
+        False also means that this is unknown before the next refresh.
+        """
+        if self._must_rescan:
+            return False
+        return not self.watch.is_open
 
     def refresh(self) -> Index:
         """Return the up-to-date index. Raises Unavailable."""
-        must_rescan = self._must_rescan
-        # Inotify delivers each event only once. If anything below raises an error,
-        # this stays True, and the next refresh compares all files.
+        is_rescan = self._must_rescan
+        # Inotify reports each change only once. If an error ends this refresh, this
+        # stays True, and the next refresh finds the changes by comparing all files.
         self._must_rescan = True
         folder_before = self.watch.first_folder_identity
         events = self.watch.read_events()
         if self.watch.first_folder_identity != folder_before:
             self._forget()  # Another folder is at the path now.
-        if must_rescan or events is None:
+        if is_rescan or events is None:
             self._read(self._find_changed_files())
         elif events or self._is_retry_due():
-            self._read([*self._files_of(events), *self._files_to_retry()])
+            self._read([*self._files_of(events), *self._take_files_to_retry()])
         self._must_rescan = False
         return self.index
 
@@ -172,119 +174,119 @@ class Follower:
     def _find_changed_files(self) -> Iterator[_File]:
         """Yield each file that has changed since it was last read. Raises OSError."""
         bookmarks, tombstones = self.folders
-        # Unreadable files wait for the next retry. The file of a deleted bookmark
-        # is not read before its tombstone changes.
-        skipped = {*self._unreadable_ids(), *self._known[TOMBSTONES]}
+        waiting = set(self._unreadable_ids())  # For the next retry.
         for id in self._known[BOOKMARKS].find_changed(bookmarks):
-            if id not in skipped:
+            # The file of a deleted bookmark is not read before its tombstone changes.
+            if id not in waiting and id not in self._known[TOMBSTONES]:
                 yield BOOKMARKS, id
-        skipped = set(self._unreadable_ids())
         for id in self._find_changed_tombstones(tombstones):
-            if id not in skipped:
+            if id not in waiting:
                 yield TOMBSTONES, id
-        yield from self._files_to_retry()
+        yield from self._take_files_to_retry()
 
     def _find_changed_tombstones(self, folder: Path) -> list[str]:
         if not folder.exists():  # git removes a folder that becomes empty.
             return list(self._known[TOMBSTONES])
         return self._known[TOMBSTONES].find_changed(folder)
 
-    def _files_to_retry(self) -> list[_File]:
-        """Return the unreadable files, but only once in `RETRY_SECONDS`."""
+    def _take_files_to_retry(self) -> list[_File]:
+        """Return the unreadable files, but at most once in RETRY_SECONDS."""
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
-        # TOMBSTONES makes `_read_files` read both files of an id.
-        return [(TOMBSTONES, id) for id in self._unreadable_ids()]
+        return [(BOOKMARKS, id) for id in self._unreadable_ids()]
 
     def _is_retry_due(self) -> bool:
         return bool(self._errors) and time.monotonic() >= self._retry_at
 
     def _unreadable_ids(self) -> list[str]:
-        unreadable = []
-        for id, error in self._errors.items():
-            if isinstance(error, files.ReadFailed):
-                unreadable.append(id)
-        return unreadable
+        return [id for id in self._errors if self._has_failed_to_read(id)]
+
+    def _has_failed_to_read(self, id: str) -> bool:
+        return isinstance(self._errors[id], files.ReadFailed)
 
     # --- Reading the changed files ---
 
     def _read(self, changed: Iterable[_File]) -> None:
-        """Update the index with these files. Raises Unavailable."""
+        """Read these files and update the index. Raises Unavailable."""
+        errors_before = self._errors.copy()
         changed_at_before = self._changed_at
         began_ns = time.time_ns()
-        ids = self._ids_to_read(changed)
+        with files.translate_disk_errors("The data folder cannot be read"):
+            # A change while the files are read must get a later time than this.
+            folders_changed_at = self._folders_changed_at()
+            ids = self._ids_of(changed)
+        self._changed_at = max(self._changed_at, folders_changed_at)
         changed_items: dict[str, Item | None] = {}
-        has_other_error = False
         try:
-            for id, may_be_deleted in ids.items():
-                error_before = self._errors.get(id)
-                found = self._read_files(id, may_be_deleted, began_ns)
-                item = self._keep_error(id, found)
-                # Two exceptions are never equal, so compare their texts.
-                if str(self._errors.get(id)) != str(error_before):
-                    has_other_error = True
+            for id, may_have_tombstone in ids.items():
+                found = self._read_files(id, may_have_tombstone, began_ns)
+                item = self._item_after_reading(id, found)
                 if item is not self.index.items.get(id):
                     changed_items[id] = item
         finally:  # An error must not lose the files that were read before it.
             has_other_time = self._changed_at != changed_at_before
-            if changed_items or has_other_error or has_other_time:
+            has_other_errors = self._errors != errors_before
+            if changed_items or has_other_time or has_other_errors:
                 self._change_index(changed_items)
                 self.change_count += 1
 
-    def _keep_error(
+    def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
+        """Map the id of each file to whether a tombstone may have this id, too."""
+        ids: dict[str, bool] = {}
+        for kind, id in changed:
+            may_have_tombstone = (
+                kind == TOMBSTONES
+                or id in self._known[TOMBSTONES]
+                or id in self._errors  # The error may be that of a tombstone.
+            )
+            ids[id] = may_have_tombstone or ids.get(id, False)
+        return ids
+
+    def _item_after_reading(
         self, id: str, found: Item | StorageError | None
     ) -> Item | None:
-        """Set or clear the error of an id; return the item that the index shall have."""
-        if isinstance(found, StorageError):
-            self._set_error(id, found)
-            return self._item_to_keep(id, found)
-        self._clear_error(id)
-        return found
+        """Update the error of an id, and return the item that the index shall have.
 
-    def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Map the id of each file to whether its bookmark may be deleted.
-
-        Also moves `_changed_at` on to the times of the folders. Raises Unavailable
-        if a folder cannot be read.
+        This is None for a missing or invalid file. A file that the system cannot
+        read keeps its last item, because clients would take its absence for a
+        deletion, unless another file shows that the bookmark was deleted.
         """
-        try:
-            # A change while the files are read must get a later time than this.
-            folders_changed_at = self._folders_changed_at()
-            ids = self._ids_of(changed)
-        except OSError as reason:
-            raise Unavailable(
-                f"The data folder cannot be read: {reason.strerror}."
-            ) from reason
-        self._changed_at = max(self._changed_at, folders_changed_at)
-        return ids
+        if not isinstance(found, StorageError):
+            self._errors.pop(id, None)
+            self._uri_keys_of_invalid_files.pop(id, None)
+            return found
+        self._errors[id] = found
+        last = self.index.items.get(id)
+        if isinstance(found, files.ReadFailed):
+            if isinstance(last, Entry) and self._is_deleted(id):
+                return None
+            return last
+        if isinstance(last, Entry):
+            self._uri_keys_of_invalid_files[id] = last.uri_key
+        return None
+
+    def _is_deleted(self, id: str) -> bool:
+        """Return whether a bookmark has a tombstone, maybe an unreadable one, or no file."""
+        bookmarks, tombstones = self.folders
+        name = id + SUFFIX
+        has_tombstone = os.path.lexists(tombstones / name)
+        return has_tombstone or files.is_missing(bookmarks / name)
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
         """Set the item of each id; None removes it."""
-        part = len(self.index.items) * _PART_TO_REBUILD
-        if len(items) > max(MIN_CHANGES_TO_REBUILD, part):
+        share = len(self.index.items) * _SHARE_TO_REBUILD
+        if len(items) > max(MIN_CHANGES_TO_REBUILD, share):
             self.index = Index({**self.index.items, **items})
             return
         for id, item in items.items():
             self.index.change(id, item)
 
-    def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
-        """Map the id of each file to whether its bookmark may be deleted."""
-        ids: dict[str, bool] = {}
-        for kind, id in changed:
-            may_be_deleted = (
-                kind == TOMBSTONES
-                or id in self._known[TOMBSTONES]
-                or id in self._errors
-            )
-            ids[id] = may_be_deleted or ids.get(id, False)
-        return ids
-
     def _read_files(
-        self, id: str, may_be_deleted: bool, began_ns: int
+        self, id: str, may_have_tombstone: bool, began_ns: int
     ) -> Item | StorageError | None:
         """Read the tombstone of an id, or its bookmark if it has no tombstone."""
-        if may_be_deleted:
+        if may_have_tombstone:
             found = self._read_file(TOMBSTONES, id, began_ns)
             if found:
                 return found
@@ -295,7 +297,7 @@ class Follower:
     ) -> Item | StorageError | None:
         """Return a file's item, None if it is missing, or why it cannot be used.
 
-        For an unchanged file this is the item in the index.
+        If nothing has changed, the item or the error is the same object as before.
         """
         path = f"{self.folders[kind]}/{id}{SUFFIX}"
         try:
@@ -307,10 +309,11 @@ class Follower:
             self._known[kind].forget(id)
             return None
         except (files.BadFile, Invalid) as error:
-            if str(error) != str(self._errors.get(id)):
-                # With `--hosts` the path is a link below /proc.
-                folder = os.path.realpath(self.folders[kind])
-                log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
+            if str(error) == str(self._errors.get(id)):
+                return self._errors[id]
+            # With `--hosts` the path is a link below /proc.
+            folder = os.path.realpath(self.folders[kind])
+            log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
             return error
 
     def _item(
@@ -323,33 +326,6 @@ class Follower:
         if kind == BOOKMARKS:
             return new_entry(decode_bookmark(id, data), data, changed_at)
         return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
-
-    def _set_error(self, id: str, error: StorageError) -> None:
-        self._errors[id] = error
-        last = self.index.items.get(id)
-        is_invalid = not isinstance(error, files.ReadFailed)
-        if is_invalid and isinstance(last, Entry):
-            self._last_uri_keys[id] = last.uri_key
-
-    def _clear_error(self, id: str) -> None:
-        self._errors.pop(id, None)
-        self._last_uri_keys.pop(id, None)
-
-    def _item_to_keep(self, id: str, error: StorageError) -> Item | None:
-        """Return the last item of an unreadable file, None for an invalid file."""
-        if not isinstance(error, files.ReadFailed):
-            return None
-        last = self.index.items.get(id)
-        if isinstance(last, Entry) and self._is_deleted(id):
-            return None
-        return last
-
-    def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark has a tombstone, even an unreadable one, or no file."""
-        bookmarks, tombstones = self.folders
-        name = id + SUFFIX
-        has_tombstone = os.path.lexists(tombstones / name)
-        return has_tombstone or files.is_missing(bookmarks / name)
 
     def _folders_changed_at(self) -> float:
         """Return when files were last added, replaced or removed."""
