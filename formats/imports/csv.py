@@ -21,7 +21,7 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.json import tags_in
+from formats.imports.members import tags_in
 from formats.imports.roles import (
     WORDS_FOR_NO_TAG,
     is_read,

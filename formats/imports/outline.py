@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from formats.imports.folders import Folders, folder_tags
-from formats.imports.json import fields_of_members
+from formats.imports.members import Members, fields_of_members
 from formats.xml import Collector, read_elements
 
 
@@ -24,18 +24,22 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            folders.open(())
+            folders.open(())  # Outlines inside it get no tag of it.
         else:
             name = element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))
 
 
-def _members(attributes: dict[str, str]) -> dict[str, object]:
-    """Return the attributes of an element by the names that they have in JSON exports."""
-    members: dict[str, object] = {"title": attributes.get("text")}
+def _members(attributes: dict[str, str]) -> Members:
+    """Return the attributes of an element, with names that `fields_of_members` knows.
+
+    In OPML, `text` is the title, `xmlUrl` the address of a feed, and `htmlUrl` that of its site. If
+    both addresses are there, the entry is the site, and the feed stands in its description.
+    """
+    members: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
-    if feed:
-        members["url"] = feed
     if feed and "htmlUrl" in attributes:
-        members["note"] = feed  # The entry is the page, with the feed in its description.
+        members["note"] = feed
+    elif feed:
+        members["url"] = feed
     return members | attributes

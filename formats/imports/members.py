@@ -1,0 +1,138 @@
+"""Read the members of an object in JSON, or the attributes of an element in XML."""
+
+from collections.abc import Iterator
+from typing import TypeGuard
+
+from formats.imports.roles import WORDS_FOR_NO_TAG, is_read, read_fields, role_of
+from storage.bookmark import split_tags
+
+Members = dict[str, object]  # The members of an object, by their names.
+
+# By the name of an object inside an entry, the names of its members that are read.
+_INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
+# These members are read, although `is_read` does not know them.
+_READ_MEMBERS = ("root", "folderType", "lists", "annos", "pinnedBy")
+_FIREFOX_DESCRIPTION = "bookmarkProperties/description"
+# These members of a GitHub repository describe the repository, not its bookmark.
+_MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
+
+
+def text_of(value: object) -> str:
+    """Return the value if it is a text, and otherwise an empty text."""
+    if isinstance(value, str):
+        return value
+    return ""
+
+
+def title_of(members: Members) -> str:
+    """Return the title of an entry or folder."""
+    return text_of(members.get("title", members.get("name")))
+
+
+def has_address(members: Members) -> bool:
+    """Return whether a member such as `url` has a text."""
+    return any(role_of(name) == "uri" and text_of(value) for name, value in members.items())
+
+
+def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
+    """Return the fields of an entry that another program has exported."""
+    read_tags = tags_in
+    # Pinboard writes `href`, its title as `description`, and its description as `extended`.
+    if "href" in members and not members.get("title"):
+        title = members.get("description")
+        description = members.get("extended")
+        members = members | {"title": title, "description": description}
+        read_tags = _tags_of_pinboard
+    if members.get("pinnedBy"):  # Linkwarden lists the users who have pinned a link.
+        members = members | {"starred": True}
+    # linkding has notes beside the description. The line before them tells the two apart.
+    notes = text_of(members.get("notes"))
+    if notes and "tag_names" in members:
+        members = members | {"notes": f"Notes:\n{notes}"}
+    return read_fields([*members.items(), *_inner_members(members)], read_tags, tags_of_folders)
+
+
+def tags_in(value: object) -> list[object]:
+    """Return the tags in a value such as `"a,b"`, `["a", "b"]`, `[{"name": "a"}]` or `{"a": 1}`."""
+    if isinstance(value, str):
+        value = split_tags(value)
+    elif isinstance(value, dict):
+        value = list(value)
+    elif not isinstance(value, list):
+        value = [value]  # The importer reports a tag that is not a text.
+    tags: list[object] = []
+    for tag in value:
+        if isinstance(tag, dict):
+            tag = tag.get("name")
+        if tag not in WORDS_FOR_NO_TAG:
+            tags.append(tag)
+    return tags
+
+
+def _tags_of_pinboard(value: object) -> list[object]:
+    """Return the tags in a value such as `"a b"`."""
+    if isinstance(value, str):
+        value = ",".join(value.split())
+    return tags_in(value)
+
+
+def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
+    """Yield the members that programs write in an object inside an entry."""
+    for name, value in members.items():
+        if _is_folder_of_entry(value, name):
+            yield name, title_of(value)
+    content = members.get("content")  # Karakeep has {"content": {"url": …, "title": …}}.
+    if isinstance(content, dict):
+        yield "content_url", content.get("url")
+        yield "website_title", content.get("title")
+    meta_info = members.get("meta_info")  # Vivaldi
+    if isinstance(meta_info, dict):
+        yield "description", meta_info.get("Description")
+    annotations = members.get("annos")  # Firefox
+    if not isinstance(annotations, list):
+        return
+    for annotation in annotations:
+        if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
+            yield "description", annotation.get("value")
+
+
+def _is_folder_of_entry(value: object, name: str) -> TypeGuard[Members]:
+    """Return whether a member of an entry names its folder, such as `"folder": {"name": "a"}`."""
+    if role_of(name) != "folder" or not isinstance(value, dict):
+        return False
+    return title_of(value) != ""
+
+
+def unread_members(members: Members) -> Iterator[tuple[str, int]]:
+    """Yield the name of each member that the import does not read, and its number of values."""
+    for name, value in members.items():
+        if name in _READ_MEMBERS or is_read(name, value) or _is_folder_of_entry(value, name):
+            continue
+        if name in _INNER_MEMBERS and isinstance(value, dict):
+            for inner_name, inner_value in value.items():
+                if inner_value and inner_name not in _INNER_MEMBERS[name]:
+                    yield f"{name}.{inner_name}", 1
+        elif isinstance(value, list):
+            yield name, len(value)
+        else:
+            yield name, 1
+
+
+def flatten_repository(members: Members) -> Members:
+    """Return a repository or star of GitHub as one bookmark; any other object stays the same.
+
+    A star is `{"starred_at": …, "repo": {…}}`. Members that do not concern the bookmark are renamed
+    to `repo.created_at` and so on, which the report names as not read.
+    """
+    repository = members.get("repo")
+    if isinstance(repository, dict) and not has_address(members):
+        members = members | repository
+        del members["repo"]
+    if "full_name" not in members or "html_url" not in members:
+        return members
+    renamed = {}
+    for name, value in members.items():
+        if name in _MEMBERS_OF_REPOSITORY:
+            name = f"repo.{name}"
+        renamed[name] = value
+    return renamed
