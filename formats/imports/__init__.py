@@ -22,28 +22,25 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "shortcut": shortcut.read_file,
     "text": text.read_file,
 }
-# These functions find the charset that a file declares. Files of other formats declare none.
+# The functions that find the charset in a file of a format that may declare one.
 CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# The import stops after so many entries without a bookmark: they take time, and store nothing.
-MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
+MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000  # They take as much time as bookmarks.
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
     """Yield the entries of a file, whose format is detected if `format` is None.
 
-    A shortcut without a title, such as a Windows `.url` file, gets the file's name as its title.
-
-    Raises Malformed if not even the first entry can be read. If reading fails later, the last
-    entry has the error as its `skip_reason`, so that the entries before it are imported.
+    Raises Malformed if not even the first entry can be read. A later error becomes the
+    `skip_reason` of a last entry, so that the entries before it are imported.
     """
     if not format:
         format = detect_format(data)
     entries = FILE_READERS[format](data)
-    if format == "shortcut" and file_name:
+    if format == "shortcut" and file_name:  # Such as a Windows `.url` file.
         entries = _add_title(entries, PurePath(file_name).stem)
     yield from islice(entries, 1)  # An error before the first entry is not caught.
     try:
@@ -55,7 +52,7 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
-    """Yield a note if some bytes are not UTF-8 and the file does not declare their charset."""
+    """Yield a note if bytes are not UTF-8, and the file does not declare their charset."""
     label = ""
     if format in CHARSET_READERS:
         label = CHARSET_READERS[format](data)
@@ -76,6 +73,6 @@ def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterato
 
 
 def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
-    """Yield the entries. An entry without a title gets this title."""
+    """Yield the entries, those without a title with this one."""
     for entry in entries:
         yield entry._replace(fields={"title": title} | entry.fields)

@@ -12,13 +12,13 @@ from storage.bookmark import clean, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
+_SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
 # Programs write these texts for an unknown date. The last one is the year 1970 in microseconds
 # since 1601.
 _EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
 _EMPTY_DATE_OF_MYSQL = "0000-00-00"
-_YEAR_1_OF_DOTNET = "-62135596800"
-_WORDS_FOR_NO_DATE = ("false", "-", "n/a", _YEAR_1_OF_DOTNET)
-_SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
+# These stand for an unknown date, too. The number is the year 1, which .NET writes.
+_WORDS_FOR_NO_DATE = ("false", "-", "n/a", "-62135596800")
 # `parsedate_to_datetime` ignores unknown words such as PM. This pattern refuses them.
 _RFC_5322 = re.compile(
     r"""
@@ -29,6 +29,7 @@ _RFC_5322 = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _FORMATS = (
+    "%Y-%m",  # Galeon
     "%B %d, %Y %I:%M %p",  # Notion
     "%B %d, %Y",  # Notion
     "%B %d, %Y at %I:%M%p",  # IFTTT
@@ -44,15 +45,17 @@ _FORMATS = (
 def parse_date(value: object) -> str | None:
     """Convert a date to RFC 3339, such as `2002-09-01T12:00:00Z`. Returns None for an empty date.
 
-    A text that is not a date is returned unchanged, so that the importer reports it. A number
-    counts seconds, milliseconds or microseconds since 1970, or microseconds since 1601.
+    A text that is not a date is returned unchanged, so that the importer reports it.
     """
     text = str(value).strip()
     if _is_empty_date(text):
         return None
-    if number := _NUMBER.fullmatch(text):
-        return _from_number(int(number[1])) or text
-    return _from_text(text) or text
+    number = _NUMBER.fullmatch(text)
+    if number:
+        date = _from_number(int(number[1]))
+    else:
+        date = _from_text(text)
+    return date or text
 
 
 def parse_plausible_date(value: object) -> str | None:
@@ -76,7 +79,7 @@ def stands_for_no_date(value: object) -> bool:
 
 
 def is_flag(value: object) -> bool:
-    """Return whether a value such as `true` or 12 is a flag or count under the name of a date."""
+    """Return whether a value is `true` or a number below 1,000, as in `saved: true`."""
     text = str(value).strip().lower()
     if _is_empty_date(text):
         return False
@@ -88,10 +91,10 @@ def _is_empty_date(text: str) -> bool:
 
 
 def _from_number(number: int) -> str | None:
-    """Return the date of a number that counts seconds, milliseconds or microseconds.
+    """Return the date of a number that counts seconds, milliseconds or microseconds since 1970.
 
-    Try seconds, then milliseconds, then microseconds; take the first that gives a date before
-    the year 10000.
+    Microseconds may also be counted from 1601. The first of these units that gives a date before
+    the year 10000 is the right one.
     """
     for seconds in (number, number // 1_000, _from_microseconds(number)):
         try:
@@ -103,7 +106,6 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_microseconds(number: int) -> int:
-    """Convert microseconds since 1970, or since 1601 (Chromium), to seconds since 1970."""
     seconds = number // 1_000_000
     if seconds > SECONDS_FROM_1601_TO_1970:  # Counted from 1970, the date would be after 2338.
         seconds -= SECONDS_FROM_1601_TO_1970
@@ -115,15 +117,14 @@ def _from_text(text: str) -> str | None:
         return str(clean({"created": text})["created"])
     if _RFC_5322.fullmatch(text):
         return _parse(parsedate_to_datetime, text)
-    # `fromisoformat` does not read a lower-case t or z.
-    readings = {_parse(datetime.fromisoformat, text.upper())}
-    for format in _FORMATS:
-        readings.add(_parse(datetime.strptime, text, format))
+    date = _parse(datetime.fromisoformat, text.upper())  # It does not read a lower-case t or z.
+    if date:
+        return date
+    readings = {_parse(datetime.strptime, text, format) for format in _FORMATS}
     readings.discard(None)
-    # A text such as 02/01/2023 has two readings, so the date is unknown.
-    if len(readings) == 1:
-        return readings.pop()
-    return None
+    if len(readings) != 1:  # A text such as 02/01/2023 01:02:03 has two.
+        return None
+    return readings.pop()
 
 
 def _parse(parse: Callable[..., datetime], *texts: str) -> str | None:

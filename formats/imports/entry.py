@@ -10,23 +10,23 @@ from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ, Place
 
 MAX_ENTRY = 1024 * 1024  # In characters. A valid bookmark is smaller, even if it is escaped.
-MAX_UNREAD_NAMES = 1_000
+_MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
 CUT_OFF = "is cut off at the end of the file"
 
-_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-# URI finds an address in a line of text, where white space ends the address.
+# URI matches an address in a line of text, where white space ends the address.
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
+_SCHEME = re.compile(SCHEME)
 
 
 class ImportedEntry(NamedTuple):
     """An entry of an imported file, whose fields are not checked yet.
 
-    An entry with the skip reason NOT_READ is a note about the whole file. Its `fields` are the
-    numbers of values that the import did not read, by the names of their columns or members.
+    With the skip reason NOT_READ, it is a note on the whole file: `fields` has the number of values
+    that are not read for each column or member.
     """
 
     place: Place  # A line number, or a path in a JSON document, such as `bookmarks[3]`.
@@ -63,11 +63,10 @@ def ignored_entry(place: Place) -> ImportedEntry:
 
 
 class UnreadValues(Counter[str]):
-    """The numbers of values that the import does not read, by their columns or members."""
+    """The number of values that the import does not read, for each column or member."""
 
     def add(self, name: str, number: int = 1) -> None:
-        """Count values of the column or member of this name."""
-        if name in self or len(self) < MAX_UNREAD_NAMES:
+        if name in self or len(self) < _MAX_UNREAD_NAMES:
             self[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
@@ -77,5 +76,5 @@ class UnreadValues(Counter[str]):
 
 
 def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return a note for the report with these numbers of values that were not read."""
+    """Return an entry by which the report gets these numbers."""
     return ImportedEntry(0, dict(numbers), NOT_READ)

@@ -31,8 +31,7 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     """Return the tags for the entries of a folder: its name, split at commas.
 
-    With `may_be_built_in`, a name such as Other Bookmarks means a folder that the browser has
-    created, and gives no tag.
+    If the folder may be built in, a name such as Other Bookmarks gives no tag.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
@@ -91,7 +90,7 @@ class Folders:
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
-        """Open a folder inside `depth` others. Missing ones, as in `# A`, `### B`, have no tags."""
+        """Open a folder inside `depth` others. If there are fewer, open folders without tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)

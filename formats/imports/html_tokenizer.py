@@ -2,15 +2,14 @@
 
 import html
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
 # Names of tokens that are not tags.
-TEXT = ""
-PART_END = "end of part"
+PART = "part"  # The beginning of a part of the file.
 FILE_END = "end of file"
-BREAK_MARK = "\r"  # Stands for <BR> in a text. `decode` has replaced all other "\r".
+_BREAK_MARK = "\r"  # Stands for <BR> in a text. `decode` has replaced all other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
@@ -62,17 +61,17 @@ _MARKUP_TAGS = frozenset(
 
 
 class Token(NamedTuple):
-    """A tag, a text, or the end of a part or of the file."""
+    """A tag, or the beginning of a part, with the text behind it; or the end of the file."""
 
-    name: str  # Such as `dt` or `/dt`, or TEXT, PART_END or FILE_END.
-    text: str = ""
-    line: int = 0  # The line of a tag.
+    name: str  # Such as `dt` or `/dt`, or PART or FILE_END.
+    line: int = 0
     attributes: Mapping[str, str] = {}
     is_unclosed: bool = False  # The tag has no `>` before the end of its part.
+    text: str = ""  # As `decode_lines` and `decode_line` take it.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags of these names and the texts of a file.
+    """Yield the tags of these names, each with the text up to the next of them.
 
     The file is split into parts, mostly of one entry. An unclosed quotation mark or comment ends
     with its part.
@@ -82,7 +81,6 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     for next_part in _PART.finditer(text):
         part = text[start : next_part.start()]
         yield from _tokenize_part(part, line, names)
-        yield Token(PART_END)
         line += part.count("\n")
         start = next_part.start()
     yield from _tokenize_part(text[start:], line, names)
@@ -90,26 +88,31 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags and texts of a part of the file, which begins in this line."""
+    """Yield the tokens of a part of the file, which begins in this line."""
+    token = Token(PART, line)
+    texts: list[str] = []  # What stands behind the tag of `token`.
     position = 0
     while tag := _TAG.search(part, position):
-        yield Token(TEXT, part[position : tag.start()])
+        texts.append(part[position : tag.start()])
         line += part.count("\n", position, tag.start())
         name = tag[1].lower()
         position = tag.end()
         if name in names:
+            yield token._replace(text="".join(texts))
+            texts.clear()
             attributes, position = _parse_attributes(part, position)
             is_unclosed = position == len(part) and not part.endswith(">")
-            yield Token(name, "", line, attributes, is_unclosed)
+            token = Token(name, line, attributes, is_unclosed)
         elif name in _LINE_BREAK_TAGS:
             position = _skip_attributes(part, position)
-            yield Token(TEXT, BREAK_MARK)
+            texts.append(_BREAK_MARK)
         elif name.removeprefix("/") in _MARKUP_TAGS:
             position = _skip_attributes(part, position)
         elif not name.startswith(("!", "?")):
-            yield Token(TEXT, tag[0])
+            texts.append(tag[0])
         line += part.count("\n", tag.start(), position)
-    yield Token(TEXT, part[position:])
+    texts.append(part[position:])
+    yield token._replace(text="".join(texts))
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
@@ -155,14 +158,14 @@ def _character(number: int) -> str:
     return html.unescape(f"&#{number};") or "\0"
 
 
-def join_lines(texts: Iterable[str]) -> str:
-    """Return the texts between tags as one decoded text."""
+def decode_lines(text: str) -> str:
+    """Return the text of a token with its entities decoded."""
     # <BR> and the end of its line are one line break.
-    text = "".join(texts).replace(BREAK_MARK + "\n", "\n").replace(BREAK_MARK, "\n")
-    return unescape(text).strip()
+    lines = text.replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
+    return unescape(lines).strip()
 
 
-def one_line(texts: Iterable[str]) -> str:
-    """Return the texts between tags as one decoded line."""
-    lines = join_lines(texts).split("\n")
+def decode_line(text: str) -> str:
+    """Return the text of a token as one decoded line."""
+    lines = decode_lines(text).split("\n")
     return " ".join(map(str.strip, lines))

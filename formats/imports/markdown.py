@@ -8,17 +8,12 @@ from formats.imports.entry import SCHEME, URI
 from formats.imports.folders import Heading, folder_tags
 from storage.bookmark import split_tags
 
-
-def _text_with_parentheses(inside: str) -> str:
-    """Return a pattern for a text with pairs of parentheses around texts that match `inside`."""
-    return rf"(?: [^()\\]++ | \\. | \( {inside} \) )*"
-
-
-_WITHOUT_PARENTHESES = r"(?: [^()\\]++ | \\. )*"
-_WITH_ONE_LEVEL = _text_with_parentheses(_WITHOUT_PARENTHESES)
-_WITH_TWO_LEVELS = _text_with_parentheses(_WITH_ONE_LEVEL)
-# Three levels are enough for a bookmarklet such as `javascript:a(b(c()))`.
-_WITH_THREE_LEVELS = _text_with_parentheses(_WITH_TWO_LEVELS)
+# A text with pairs of parentheses, up to three inside each other, as in a bookmarklet such as
+# `javascript:a(b(c()))`.
+_WITHOUT_PAIRS = r"(?: [^()\\]++ | \\. )*"
+_WITH_PAIRS = rf"(?: [^()\\]++ | \\. | \( {_WITHOUT_PAIRS} \) )*"
+_WITH_TWO_LEVELS = rf"(?: [^()\\]++ | \\. | \( {_WITH_PAIRS} \) )*"
+_WITH_THREE_LEVELS = rf"(?: [^()\\]++ | \\. | \( {_WITH_TWO_LEVELS} \) )*"
 # `[title](target)`, or `<uri>` after a blank.
 _LINK = re.compile(
     rf"""

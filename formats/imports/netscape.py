@@ -1,7 +1,7 @@
 """Read the bookmark files of browsers and bookmark services (HTML)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from formats.charset import decode
 from formats.imports.dates import parse_date
@@ -9,11 +9,10 @@ from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignore
 from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.html_tokenizer import (
     FILE_END,
-    PART_END,
-    TEXT,
+    PART,
     Token,
-    join_lines,
-    one_line,
+    decode_line,
+    decode_lines,
     tokenize,
     unescape,
 )
@@ -55,14 +54,27 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 def declared_charset(data: bytes) -> str:
     """Return the charset in a META element before the first entry; empty without META."""
     head = data[:_BEGINNING]
-    if entry := _FIRST_ENTRY.search(head):
+    entry = _FIRST_ENTRY.search(head)
+    if entry:
         head = head[: entry.start()]
-    if meta := _META_CHARSET.search(head):
-        return meta[1].decode("ascii", "replace")
-    return ""
+    meta = _META_CHARSET.search(head)
+    if not meta:
+        return ""
+    return meta[1].decode("ascii", "replace")
 
 
 # --- Entries ---
+
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LISTS = ("dl", "ul", "ol")
+_ENDS_OF_LISTS = ("/dl", "/ul", "/ol")
+# In a description, these tags are markup, and neither begin nor end an entry or a folder.
+_MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
+# Inside an entry, these tags begin or end its description, or end its title.
+_TAGS_IN_ENTRY = ("dd", "/a", "/dd", "/dt", "/body", "/html")
+# All other tags end an entry, and so does the next part of the file.
+_ENDS_OF_ENTRY = ("a", "dt", "hr", *_HEADINGS, *_LISTS, *_ENDS_OF_LISTS, PART, FILE_END)
+_TAGS = frozenset(_TAGS_IN_ENTRY + _ENDS_OF_ENTRY + tuple(f"/{name}" for name in _HEADINGS))
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -77,93 +89,62 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 class _Reader:
-    """Read a bookmark file. Each public method but `read` handles one kind of token."""
+    """What has been read of a bookmark file, up to the current tag."""
 
     def __init__(self, text: str) -> None:
         self._file = text
         self._has_title_of_linkding = _LINKDING_TITLE in text[:_BEGINNING]
-        self._entries: list[ImportedEntry] = []
         self._folders = Folders()
         self._has_list_with_heading = False
         self._heading: Token | None = None  # The heading that names the next list, if any.
-        self._heading_texts: list[str] = []
         self._link: Token | None = None  # The <A> of the entry that is being read, if any.
-        self._title: list[str] = []
-        self._description: list[str] = []
-        # What is being read: `_heading_texts`, `_title` or `_description`. `add_text` appends
-        # texts to this same list. While it is None, texts are dropped.
-        self._texts: list[str] | None = None
+        self._description: list[str] = []  # The texts of its description.
+        self._is_in_description = False
 
     def read(self) -> Iterator[ImportedEntry]:
         """Yield the entries of the file."""
-        for token in tokenize(self._file, _HANDLERS):
-            is_in_description = self._texts is self._description
-            if is_in_description and token.name in _MARKUP_IN_DESCRIPTION:
-                continue
-            _HANDLERS[token.name](self, token)  # The handler may append to `_entries`.
-            yield from self._entries
-            self._entries.clear()
+        for token in tokenize(self._file, _TAGS):
+            self._begin_or_end_description(token.name)
+            if self._is_in_description:
+                self._description.append(token.text)
+            elif token.name not in _TAGS_IN_ENTRY:
+                if self._link:
+                    yield self._read_entry(self._link, is_last=token.name == FILE_END)
+                    self._link = None
+                if token.name == "hr":
+                    yield ignored_entry(token.line)  # A separator.
+                self._begin(token)
 
-    def add_text(self, token: Token) -> None:
-        """Handle text between tags."""
-        if self._texts is not None:
-            self._texts.append(token.text)
+    def _begin_or_end_description(self, tag: str) -> None:
+        if tag == "dd":
+            # The description of a folder, which has no link, is not read.
+            self._is_in_description = self._link is not None
+        elif tag not in _MARKUP_IN_DESCRIPTION:
+            self._is_in_description = False
 
-    def begin_link(self, token: Token) -> None:
-        """Handle <A>: begin an entry."""
-        self.end_entry(token)
-        self._link = token
-        self._title = []
-        self._description = []
-        self._texts = self._title
+    def _begin(self, token: Token) -> None:
+        """Begin the entry, heading or folder of a tag, or end a folder."""
+        if token.name == "a":
+            self._link = token
+            self._description = []
+        elif token.name in _HEADINGS:
+            self._heading = token
+        elif token.name in _LISTS:
+            self._open_folder(token.name)
+        elif token.name in _ENDS_OF_LISTS:
+            self._folders.close_to(self._folders.depth - 1)
 
-    def begin_heading(self, token: Token) -> None:
-        """Handle <H3>: begin the name of the folder whose list follows."""
-        self.end_entry(token)
-        self._heading = token
-        self._heading_texts = []
-        self._texts = self._heading_texts
-
-    def begin_description(self, token: Token) -> None:
-        """Handle <DD>: begin the description of an entry. Descriptions of folders are dropped."""
-        self._texts = None
-        if self._link:
-            self._texts = self._description
-
-    def end_text(self, token: Token) -> None:
-        """Handle a tag such as </A>: the next texts belong to no entry."""
-        self._texts = None
-
-    def end_entry(self, token: Token) -> None:
-        """Handle a tag such as <DT>: end the entry or the name of a folder, if one is open."""
-        if self._link:
-            is_cut_off = self._link.is_unclosed and token.name == FILE_END
-            self._entries.append(self._read_entry(self._link, is_cut_off=is_cut_off))
-        self._link = None
-        self._texts = None
-
-    def add_separator(self, token: Token) -> None:
-        """Handle <HR>: add a separator, which the import ignores."""
-        self.end_entry(token)
-        self._entries.append(ignored_entry(token.line))
-
-    def begin_list(self, token: Token) -> None:
-        """Handle <DL>, <UL> and <OL>: open the folder."""
-        self.end_entry(token)
+    def _open_folder(self, list_kind: str) -> None:
         tags: tuple[str, ...] = ()
         if self._heading:
-            tags = self._folder_tags(self._heading, one_line(self._heading_texts), token.name)
+            tags = self._folder_tags(self._heading, list_kind)
             self._has_list_with_heading = True
         self._heading = None
         self._folders.open(tags)
 
-    def end_list(self, token: Token) -> None:
-        """Handle </DL>, </UL> and </OL>: close the folder."""
-        self.end_entry(token)
-        self._folders.close_to(self._folders.depth - 1)
-
-    def _folder_tags(self, heading: Token, name: str, list_kind: str) -> tuple[str, ...]:
-        """Return the tags for a list of this kind, such as `dl`, below a heading of this name."""
+    def _folder_tags(self, heading: Token, list_kind: str) -> tuple[str, ...]:
+        """Return the tags for a list of this kind, such as `dl`, below a heading."""
+        name = decode_line(heading.text)
         # Most programs write all folders inside one outer <DL>.
         is_top = self._folders.depth < 2
         if self._is_title_of_file(heading, list_kind):
@@ -182,21 +163,21 @@ class _Reader:
             return False
         return heading.name == "h1" and list_kind == "dl"
 
-    def _read_entry(self, link: Token, is_cut_off: bool) -> ImportedEntry:
+    def _read_entry(self, link: Token, is_last: bool) -> ImportedEntry:
         if is_firefox_query(link.attributes.get("href")):
             return ignored_entry(link.line)  # Firefox exports saved searches as links.
-        fields = self._read_fields(link.attributes)
-        if is_cut_off:
+        fields = self._read_fields(link)
+        if link.is_unclosed and is_last:
             return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
-    def _read_fields(self, link_attributes: Mapping[str, str]) -> dict[str, object]:
-        attributes = {name: unescape(value).strip() for name, value in link_attributes.items()}
-        description = join_lines(self._description)
+    def _read_fields(self, link: Token) -> dict[str, object]:
+        attributes = {name: unescape(value).strip() for name, value in link.attributes.items()}
+        description = decode_lines("".join(self._description))
         if _is_from_linkding(attributes, self._has_title_of_linkding):
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
-        members = attributes | {"title": one_line(self._title), "description": description}
+        members = attributes | {"title": decode_line(link.text), "description": description}
         fields = read_fields(members.items(), split_tags, self._folders.tags)
         _read_dates(attributes, fields)
         _read_own_attributes(attributes, fields)
@@ -284,24 +265,3 @@ def _description_from_linkding(text: str) -> str:
     if notes:
         description += f"\n\nNotes:\n{notes}"
     return description.strip()
-
-
-# --- Tags ---
-
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_ENDS_OF_HEADINGS = ("/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
-# In a description, these tags are markup, and neither begin nor end an entry or a folder.
-_MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
-
-_HANDLERS: Mapping[str, Callable[[_Reader, Token], None]] = {
-    TEXT: _Reader.add_text,
-    "a": _Reader.begin_link,
-    "dd": _Reader.begin_description,
-    **dict.fromkeys(("/a", "/dd", "/dt", "/body", "/html"), _Reader.end_text),
-    **dict.fromkeys(_HEADINGS, _Reader.begin_heading),
-    # An entry ends with its part of the file, even without a tag that ends it.
-    **dict.fromkeys(("dt", *_ENDS_OF_HEADINGS, PART_END, FILE_END), _Reader.end_entry),
-    "hr": _Reader.add_separator,
-    **dict.fromkeys(("dl", "ul", "ol"), _Reader.begin_list),
-    **dict.fromkeys(("/dl", "/ul", "/ol"), _Reader.end_list),
-}

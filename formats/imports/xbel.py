@@ -1,6 +1,5 @@
 """Read XBEL documents of this service, of KDE and GNOME, and of browser extensions."""
 
-import re
 from collections.abc import Iterator
 
 from formats import xbel
@@ -10,8 +9,6 @@ from formats.imports.roles import read_fields
 from formats.netscape import is_firefox_query
 from formats.xml import Element, read_elements
 from storage.bookmark import split_tags
-
-_YEAR_OR_MONTH = re.compile("[0-9]{4}(-[0-9]{2})?")
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -25,7 +22,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         if element.kind == "folder":
             folders.open(_folder_tags(element))
         else:
-            yield _imported_entry(element, folders.tags)
+            yield _read_entry(element, folders.tags)
 
 
 def _folder_tags(folder: Element) -> tuple[str, ...]:
@@ -37,45 +34,31 @@ def _folder_tags(folder: Element) -> tuple[str, ...]:
     return folder_tags(title, may_be_built_in=folder.level == 0)
 
 
-def _imported_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
+def _read_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     if element.kind != "bookmark":
         return ignored_entry(element.line)
-    # This service writes ids as `b-…`.
-    if element.attributes.get("id", "").startswith("b-"):
-        return entry_with_uri(element.line, _read_fields(element, tags_of_folders))
-    return _foreign_entry(element, tags_of_folders)
-
-
-def _foreign_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
-    """Return the entry of another program, whose id means nothing here."""
-    if is_firefox_query(element.attributes.get("href")):
-        return ignored_entry(element.line)
     fields = _read_fields(element, tags_of_folders)
-    fields.pop("id", None)
+    is_own = element.attributes.get("id", "").startswith("b-")  # This service writes such ids.
+    if not is_own:
+        fields.pop("id", None)
+        if is_firefox_query(fields.get("uri")):
+            return ignored_entry(element.line)
     return entry_with_uri(element.line, fields)
 
 
 def _read_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of a bookmark, with the tags and dates that any program may write."""
     fields = xbel.element_fields(element)
-    created = str(fields.pop("created", ""))
-    modified = str(fields.pop("modified", ""))
+    created = fields.pop("created", "")
+    modified = fields.pop("modified", "")
     members = {
         **fields,
         "tags": _own_tags(element),
-        "created": _with_day(created),
-        "modified": _with_day(modified),
+        "created": created,
+        "modified": modified,
         "time": "".join(element.texts.get(xbel.KDE_TIME, ())),
     }
     return fields | read_fields(members.items(), list, tags_of_folders)
-
-
-def _with_day(date: str) -> str:
-    """Complete a year or month, which XBEL allows as a date: 2002-09 becomes 2002-09-01."""
-    if match := _YEAR_OR_MONTH.fullmatch(date):
-        month = match[1] or "-01"
-        return f"{date[:4]}{month}-01"
-    return date
 
 
 def _own_tags(element: Element) -> list[str]:
