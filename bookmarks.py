@@ -38,7 +38,7 @@ from formats.http.negotiation import negotiate
 from formats.http.request import URI_MISSING, query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
 from formats.http.routing import Door, Route, Service, path_of
-from formats.http.security import AccessControl
+from formats.http.security import AccessControl, uses_no_store
 from formats.http.site import parse_base_url
 from formats.listing import FEED_PARAMETERS, Listing, Site, known_parameters
 from storage import bookmark as rules
@@ -337,12 +337,12 @@ class Application:
             environ[VISITOR_VARIABLE] = True
         make_response = functools.partial(_respond, service)
         try:
-            may_use_store = control.check(request, is_owner)
-            if may_use_store:
+            control.check(request, is_owner)
+            if uses_no_store(path_of(request)):
+                response = make_response(request)
+            else:
                 has_tokens = bool(control.tokens)
                 response = service.cache.get(request, has_tokens, make_response)
-            else:
-                response = make_response(request)
         except Exception as error:
             response = _respond_problem(service, request, error)
         return responses.send(request, response, start_response)

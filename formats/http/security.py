@@ -27,10 +27,13 @@ HOST = re.compile(
     """,
     re.VERBOSE,
 )
-# The paths that need no token. Their handlers do not use the store.
-_PUBLIC_PATH = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
+# The paths that need no token, because their handlers do not use the store.
+_PATH_WITHOUT_STORE = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
 # The one page below `/-/` for visitors. All others are for changing something.
 _VISITORS_PAGE = "/-/tools"
+# A page of another site cannot send a header Authorization with these schemes. (With Basic,
+# a browser may repeat a password that the user has typed.)
+_TOKEN_SCHEMES = ("bearer", "token")
 # The challenges of 401 responses. For Bearer, browsers open no password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
@@ -61,87 +64,77 @@ class AccessControl:
 
     def is_owner(self, request: Request) -> bool:
         """Return whether the request may read and change all bookmarks."""
-        return not self.tokens or self._is_authenticated(request.environ)
-
-    def check(self, request: Request, is_owner: bool) -> bool:
-        """Return whether the request may use the store. Raises HTTPError to refuse it.
-
-        False means that the request has no token, and that its path needs none, such
-        as the path of a style sheet.
-        """
-        self._check_host(request)
-        if self.tokens:
-            return self._check_token(request, is_owner)
-        if request.environ["REQUEST_METHOD"] not in SAFE_METHODS:
-            self._check_site(request)
-        return True
-
-    def _check_token(self, request: Request, is_owner: bool) -> bool:
-        environ = request.environ
-        authorization = environ.get("HTTP_AUTHORIZATION", "")
-        scheme = authorization.partition(" ")[0].lower()
-        if authorization and not is_owner:
-            self.failed_logins.log(client_address(environ))
-        if is_owner and scheme in ("bearer", "token"):
-            return True  # A page of another site cannot send this header.
-        if environ["REQUEST_METHOD"] not in SAFE_METHODS:
-            # Old browsers send the login cookie, but no Origin, with a form of another
-            # site. Scripts that use HTTP Basic send no Origin, either, and must work.
-            # So only a request with the cookie needs a proof.
-            is_cookie = is_owner and not authorization
-            self._check_site(request, needs_proof=is_cookie)
-        if is_owner or self._is_public_reading(environ):
+        if not self.tokens:
             return True
-        if _PUBLIC_PATH.fullmatch(environ.get("PATH_INFO", "")):
-            return False
-        raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=_challenge(environ, scheme))
-
-    def _is_authenticated(self, environ: WSGIEnvironment) -> bool:
-        """Return whether the request has a valid token or login cookie."""
-        authorization = environ.get("HTTP_AUTHORIZATION")
+        authorization = request.environ.get("HTTP_AUTHORIZATION")
         if authorization:
             return has_token(authorization, self.tokens)
-        return has_login(environ.get("HTTP_COOKIE", ""), self.tokens)
+        return has_login(request.environ.get("HTTP_COOKIE", ""), self.tokens)
 
-    def _is_public_reading(self, environ: WSGIEnvironment) -> bool:
-        """Return whether the request reads public bookmarks without a token.
-
-        With a wrong token it is refused, so that the client learns of the mistake.
-        """
-        if not self.public_read or environ.get("HTTP_AUTHORIZATION"):
-            return False
-        path = environ.get("PATH_INFO", "")
-        if path.startswith("/-/") and path != _VISITORS_PAGE:
-            return False
-        return environ["REQUEST_METHOD"] in ("GET", "HEAD")
-
-    def _check_site(self, request: Request, needs_proof: bool = False) -> None:
-        """Raise HTTPError if a page of another site sent the request.
-
-        With `needs_proof`, a header must show that a page of this service sent it.
-        """
-        is_own_site = _is_own_site(request, self.base_url)
-        if is_own_site is None:
-            is_refused = needs_proof
-        else:
-            is_refused = not is_own_site
-        if is_refused:
-            raise HTTPError(403, _CROSS_SITE)
-
-    def _check_host(self, request: Request) -> None:
+    def check(self, request: Request, is_owner: bool) -> None:
+        """Raise HTTPError if the request must be refused, and log a wrong token."""
+        environ = request.environ
         host = requested_host(request)
-        if self.tokens or not host:  # Without Host, the client is no browser.
-            return
-        if not _is_own_host(host, self.base_url):
+        if not self.tokens:
+            self._check_host(request, host)
+        elif not is_owner and environ.get("HTTP_AUTHORIZATION"):
+            self.failed_logins.log(client_address(environ))
+        if environ["REQUEST_METHOD"] not in SAFE_METHODS:
+            self._check_sender(request, is_owner)
+        if not is_owner and not self._needs_no_token(environ):
+            raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=_challenge(environ))
+
+    def _check_host(self, request: Request, host: str | None) -> None:
+        """Raise HTTPError if another site may have reached the service by DNS rebinding."""
+        # A client that sends no Host is no browser.
+        if host and not _is_own_host(host, self.base_url):
             detail = _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
 
+    def _check_sender(self, request: Request, is_owner: bool) -> None:
+        """Raise HTTPError if a page of another site may have sent the request."""
+        environ = request.environ
+        has_authorization = "HTTP_AUTHORIZATION" in environ
+        if self.tokens and is_owner and _scheme(environ) in _TOKEN_SCHEMES:
+            return  # A page of another site cannot send this header.
+        if _names_sender(environ):
+            is_allowed = _is_sent_by_own_page(request, self.base_url)
+        else:
+            # Browsers send the login cookie with a form of another site, and old ones
+            # do not name the site. Scripts do not name a site, either, and send no cookie.
+            uses_cookie = bool(self.tokens) and is_owner and not has_authorization
+            is_allowed = not uses_cookie
+        if not is_allowed:
+            raise HTTPError(403, _CROSS_SITE)
 
-def _challenge(environ: WSGIEnvironment, scheme: str) -> str:
-    """Return the challenge after a request with this scheme in Authorization."""
+    def _needs_no_token(self, environ: WSGIEnvironment) -> bool:
+        """Return whether everybody may send the request."""
+        path = environ.get("PATH_INFO", "")
+        if uses_no_store(path):
+            return True
+        if not self.public_read or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return False
+        if environ.get("HTTP_AUTHORIZATION"):
+            return False  # The token is wrong, and the client must learn that.
+        return not path.startswith("/-/") or path == _VISITORS_PAGE
+
+
+def uses_no_store(path: str) -> bool:
+    """Return whether a path shows nothing of the bookmarks, such as that of a style sheet."""
+    return _PATH_WITHOUT_STORE.fullmatch(path) is not None
+
+
+def _scheme(environ: WSGIEnvironment) -> str:
+    """Return the scheme of the header Authorization, such as `bearer`."""
+    authorization: str = environ.get("HTTP_AUTHORIZATION", "")
+    return authorization.partition(" ")[0].lower()
+
+
+def _challenge(environ: WSGIEnvironment) -> str:
+    """Return the header WWW-Authenticate for a request without a valid token."""
     # For Basic, a browser would open a password dialog over a browser extension.
     # The requests of extensions have Sec-Fetch-Site or a token.
-    if "HTTP_SEC_FETCH_SITE" in environ or scheme in ("bearer", "token"):
+    if "HTTP_SEC_FETCH_SITE" in environ or _scheme(environ) in _TOKEN_SCHEMES:
         return BEARER
     return _BASIC_OR_BEARER
 
@@ -187,20 +180,20 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
     return is_loopback(name)
 
 
-def _is_own_site(request: Request, base_url: str | None) -> bool | None:
-    """Return whether a page of this service sent the request.
+def _names_sender(environ: WSGIEnvironment) -> bool:
+    """Return whether a header says which site's page sent the request."""
+    site = environ.get("HTTP_SEC_FETCH_SITE")
+    if site:
+        return bool(site != "none")  # "none": the user typed the address.
+    return "HTTP_ORIGIN" in environ
 
-    Returns None if no header says which site sent it.
-    """
+
+def _is_sent_by_own_page(request: Request, base_url: str | None) -> bool:
+    """Return whether a header says that a page of this service sent the request."""
     site = request.environ.get("HTTP_SEC_FETCH_SITE")
-    if site == "none":  # The user typed the address.
-        return None
     if site:
         return bool(site == "same-origin")
-    origin = request.environ.get("HTTP_ORIGIN")
-    if origin is None:
-        return None
-    return origin in _own_origins(request.host_url, base_url)
+    return request.environ["HTTP_ORIGIN"] in _own_origins(request.host_url, base_url)
 
 
 def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
@@ -212,8 +205,8 @@ def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
     origins = [f"{configured.scheme}://{configured.netloc}"]
-    # If both have the same host, trust only the scheme of `base_url`. If this is https,
-    # an attacker in the network could still forge a page with http.
     if requested.netloc != configured.netloc:
         origins.append(f"{requested.scheme}://{requested.netloc}")
+    # The host of `base_url` is trusted with its scheme only. With http in place of
+    # https, an attacker in the network could forge a page of this host.
     return origins
