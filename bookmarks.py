@@ -37,7 +37,7 @@ from formats.http.credentials import encode_tokens
 from formats.http.negotiation import negotiate
 from formats.http.request import URI_MISSING, query_parameters, read_field, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
-from formats.http.routing import Door, Route, Service, path_of
+from formats.http.routing import Route, Router, Service, path_of
 from formats.http.security import AccessControl, uses_no_store
 from formats.http.site import parse_base_url
 from formats.listing import FEED_PARAMETERS, Listing, Site, known_parameters
@@ -275,11 +275,11 @@ ROUTES = (
     Route("/{file}", {"GET": pages.show_file}),
 )
 _ALL_PATHS = re.compile("")
-# A door is one interface of the service. The first one that matches a path serves it.
-DOORS = (
-    linkding.DOOR,
-    pages.DOOR,
-    Door(_ALL_PATHS, ROUTES, problems.respond_problem),
+# The first router whose `paths` match serves a path.
+ROUTERS = (
+    linkding.ROUTER,
+    pages.ROUTER,
+    Router(_ALL_PATHS, ROUTES, problems.respond_problem),
 )
 
 
@@ -350,7 +350,7 @@ class Application:
 
 def _respond(service: Service, request: Request) -> Response:
     try:
-        response = _door(request).respond(service, request)
+        response = _router(request).respond(service, request)
     except Gone as error:
         # Only a response that is returned is cached. 410 is returned, 404 is raised,
         # because requests for invented paths would fill the cache.
@@ -361,7 +361,7 @@ def _respond(service: Service, request: Request) -> Response:
 def _respond_problem(
     service: Service, request: Request, error: Exception
 ) -> Response:
-    problem = _door(request).respond_problem(request, error, service.site(request))
+    problem = _router(request).respond_problem(request, error, service.site(request))
     return _finish(service, request, problem)
 
 
@@ -375,12 +375,13 @@ def _finish(service: Service, request: Request, response: Response) -> Response:
     return compress(request, response)
 
 
-def _door(request: Request) -> Door:
+def _router(request: Request) -> Router:
+    """Return the router that serves the path of the request."""
     path = path_of(request)
-    for door in DOORS:
-        if door.paths.match(path):
-            return door
-    raise AssertionError("the last door serves all paths")
+    for router in ROUTERS:
+        if router.paths.match(path):
+            return router
+    raise AssertionError("the last router serves all paths")
 
 
 def make_app(
@@ -438,8 +439,8 @@ def make_host_app(
     # This logs a warning now if other machines may change the folders.
     reports_all_changes(Path(root), one_machine)
     control = AccessControl(encode_tokens(token), public_read, None)
-    open_caches = hosts.caches_opener(max_open, one_machine, keep_deleted)
-    return hosts.HostApplication(Path(root), Application, open_caches, control)
+    stores = hosts.OpenStores(max_open, one_machine, keep_deleted)
+    return hosts.HostApplication(Path(root), Application, stores, control)
 
 
 @functools.cache

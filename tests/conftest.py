@@ -27,7 +27,7 @@ from formats.http import pages
 ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
 # The routes for programs, without those of linkding's API.
-OWN_ROUTES = (*ROUTES, *(r for r in pages.DOOR.routes if r.template == "/-/import"))
+OWN_ROUTES = (*ROUTES, *(r for r in pages.ROUTER.routes if r.template == "/-/import"))
 
 
 @pytest.hookimpl(trylast=True)

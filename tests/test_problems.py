@@ -59,7 +59,7 @@ ALLOWED = {
 PAGES = {
     route.template.replace("{bookmark}", "a"): {*route.handlers, "OPTIONS"}
     | ({"HEAD"} if "GET" in route.handlers else set())
-    for route in pages.DOOR.routes
+    for route in pages.ROUTER.routes
 }
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}
 

@@ -13,7 +13,7 @@ import webtest
 from webob import Request
 
 import formats
-from bookmarks import DOORS, make_app, make_host_app
+from bookmarks import ROUTERS, make_app, make_host_app
 from storage.bookmark import FIELDS
 
 TOKEN = "0123456789-token"
@@ -128,8 +128,8 @@ def values_of(variable):
 
 
 def paths():
-    for door in DOORS:
-        for route in door.routes:
+    for router in ROUTERS:
+        for route in router.routes:
             names = re.findall(r"{(\w+)}", route.template)
             for values in itertools.product(*map(values_of, names)):
                 yield route.template.format(**dict(zip(names, values, strict=True)))
@@ -413,11 +413,11 @@ def test_the_folders_of_hosts_hide_private_bookmarks_too(tmp_path):
     assert len(app.get("/", headers={"Host": "b.example"}).json) == everything
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_a_handler_that_is_called_for_a_visitor_by_mistake_changes_nothing(app, folder, door):
+@pytest.mark.parametrize("router", ROUTERS)
+def test_a_handler_that_is_called_for_a_visitor_by_mistake_changes_nothing(app, folder, router):
     before = {path: path.read_bytes() for path in folder.glob("*/*.json")}
     body = b"uri=x:y&title=T&description=&tags=&selected=pub1&do=delete&_shown=pub1:0&add=a&tag=web"
-    for route in door.routes:
+    for route in router.routes:
         for method, handler in route.handlers.items():
             if method == "GET" or "log" in route.template:
                 continue

@@ -37,7 +37,7 @@ def compress(request: Request, response: Response) -> Response:
     if not accepts_gzip(request):
         return response
     headers = response.headers
-    # Change the tag even if the body is too small to be compressed: a 304 response
+    # A body that is too small to be compressed gets the tag, too, because a 304 response
     # must have the same tag, and does not know the size of the body.
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'

@@ -44,23 +44,23 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304. Raises PreconditionFailed.
 
-    `name` is added to the entity tag, for a resource that has several
-    representations in the same format.
+    `name` distinguishes several representations of the resource in the same format.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if VISITOR_VARIABLE in request.environ:
         tag += "-public"
     if format.is_page:
-        # The page also shows data of other bookmarks, so its tag depends on its bytes.
+        # A page also shows data of other bookmarks, so its tag depends on its bytes.
         chunks = [b"".join(chunks)]
         tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
     validators = {
         "ETag": f'"{tag}"',
         "Last-Modified": _http_date(_last_modified(resource)),
     }
-    is_read = request.method in ("GET", "HEAD")
-    if is_read and _is_not_modified(request, format, resource, tag):
-        return Response(NOT_MODIFIED, validators)
+    if request.method in ("GET", "HEAD") and _has_conditions(request):
+        _require_unchanged(request, resource)
+        if _is_not_modified(request, format, resource, tag):
+            return Response(NOT_MODIFIED, validators)
     response = respond_with(format.media_type, b"".join(chunks))
     if format.download_name:  # RFC 6266 section 4
         disposition = f'attachment; filename="{format.download_name}"'
@@ -124,22 +124,18 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
             )
 
 
+def _has_conditions(request: Request) -> bool:
+    return not request.environ.keys().isdisjoint(CONDITION_VARIABLES)
+
+
 def _is_not_modified(
     request: Request, format: Format, resource: Resource, tag: str
 ) -> bool:
-    """Return whether the client already has this representation.
-
-    Raises PreconditionFailed.
-    """
-    environ = request.environ
-    if environ.keys().isdisjoint(CONDITION_VARIABLES):
-        return False
-    _require_unchanged(request, resource)
-    if_none_match = environ.get("HTTP_IF_NONE_MATCH")
+    """Return whether the client has the representation with this entity tag already."""
+    if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
-        # An HTML page also changes when other bookmarks change.
-        if date is None or format.is_page:
+        if date is None or format.is_page:  # A page changes with other bookmarks, too.
             return False
         return _is_unchanged_since(date, resource)
     if if_none_match.strip() == "*":
@@ -152,7 +148,7 @@ def _is_not_modified(
 def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
     """Return whether `*` or one of the entity tags names the current version.
 
-    The tag may be of another format: a client may read HTML, and then send JSON.
+    The tag may be that of another format, because a client may read HTML and send JSON.
     """
     if resource is None:
         return False
@@ -179,8 +175,7 @@ def _strong_tags(header: str) -> list[str]:
 def _is_unchanged_since(date: float, resource: Resource) -> bool:
     """Return whether the resource has surely not changed since the date.
 
-    Dates have no fractions of a second, so a resource that changed twice within the
-    last second would have the same date twice.
+    Within one second a resource may change twice, and have the same date twice.
     """
     if _last_modified(resource) > date:
         return False
@@ -188,9 +183,9 @@ def _is_unchanged_since(date: float, resource: Resource) -> bool:
 
 
 def _parse_date(request: Request, name: str) -> float | None:
-    """Return the date in a header in seconds since 1970.
+    """Return the date in a header, in seconds since 1970.
 
-    Returns None if the date is missing, invalid or in the future.
+    A date that is missing, invalid or in the future is None.
     """
     # WebOb's parser takes 31 February for 3 March.
     try:

@@ -4,7 +4,9 @@ import functools
 import os
 import re
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -31,7 +33,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HostFolder:
-    """The opened folder of a host. Objects are equal if they opened the same folder."""
+    """The opened folder of a host."""
 
     def __init__(self, root: Path, host: str) -> None:
         """Open `root/host`.
@@ -43,7 +45,8 @@ class HostFolder:
         with files.open_folder(root) as descriptor:
             self._descriptor = os.open(host, _FOLDER_FLAGS, dir_fd=descriptor)
         status = os.fstat(self._descriptor)
-        self._identity = (status.st_dev, status.st_ino)
+        # Distinguishes the folder from a new one of the same name.
+        self.identity = (status.st_dev, status.st_ino)
 
     @property
     def path(self) -> Path:
@@ -52,12 +55,6 @@ class HostFolder:
         if path.exists():
             return path
         return self._named_path  # Only Linux has `/proc/self/fd`.
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostFolder) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        return hash(self._identity)
 
     def __del__(self) -> None:
         self.close()
@@ -68,35 +65,41 @@ class HostFolder:
         self._descriptor = None
 
 
-OpenCaches = Callable[[], Caches]
+class OpenStores:
+    """The stores of the folders that were used last, with their caches of responses.
 
-
-def caches_opener(
-    max_open: int, one_machine: bool, keep_deleted: int
-) -> Callable[[HostFolder], Caches]:
-    """Return a function that opens the store of a folder and returns its caches.
-
-    At most `max_open` stores are kept. Python frees the least recently used store,
-    with its index and inotify instance, when no request refers to it any more.
+    Python frees a store, with its index and its inotify instance, when it is no
+    longer here and no request refers to it. Any number of threads may call `get`.
     """
 
-    @functools.lru_cache(max_open)
-    def open_once(folder: HostFolder) -> Caches:
+    def __init__(self, max_open: int, one_machine: bool, keep_deleted: int) -> None:
+        self._max_open = max_open
+        self._one_machine = one_machine
+        self._keep_deleted = keep_deleted
+        # The least recently used folder is the first one.
+        self._caches: OrderedDict[tuple[int, int], Caches] = OrderedDict()
+
+    def get(self, folder: HostFolder) -> Caches:
+        """Return the caches over the store of a folder. Raises Unavailable."""
+        key = folder.identity
+        caches = self._caches.get(key)
+        if caches is None:
+            # If another thread has added the same folder meanwhile, use its caches.
+            caches = self._caches.setdefault(key, self._make(folder))
+        with suppress(KeyError):  # Another thread may have removed this folder.
+            self._caches.move_to_end(key)
+        while len(self._caches) > self._max_open:
+            self._caches.popitem(last=False)
+        return caches
+
+    def _make(self, folder: HostFolder) -> Caches:
         try:
-            store = Store(folder.path, one_machine, keep_deleted)
+            store = Store(folder.path, self._one_machine, self._keep_deleted)
         except StorageError as error:
             raise Unavailable(CANNOT_BE_USED) from error
         # The path of the store works only while the folder is open.
         weakref.finalize(store, folder.close)
         return make_caches(store)
-
-    def open_caches(folder: HostFolder) -> Caches:
-        # If several threads open the same folder at once, each makes a store, and
-        # `lru_cache` keeps one. All threads get this one from the second call.
-        open_once(folder)
-        return open_once(folder)
-
-    return open_caches
 
 
 @dataclass
@@ -104,8 +107,8 @@ class HostApplication:
     """The WSGI callable that serves the folder `root/{host}` for each host name."""
 
     root: Path
-    make_application: Callable[[Path, OpenCaches, AccessControl], WSGIApplication]
-    open_caches: Callable[[HostFolder], Caches]
+    make_application: Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
+    stores: OpenStores
     access_control: AccessControl  # Its tokens are for hosts without a token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
@@ -119,7 +122,7 @@ class HostApplication:
             environ[HOST_VARIABLE] = host
             folder = self._find_folder(host)
             control = self._control_access(host)
-            open_caches = functools.partial(self.open_caches, folder)
+            open_caches = functools.partial(self.stores.get, folder)
             app = self.make_application(folder.path, open_caches, control)
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))

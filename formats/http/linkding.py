@@ -15,7 +15,7 @@ from formats.http.linkding_shapes import Members
 from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
-from formats.http.routing import Door, Route, Service, path_of
+from formats.http.routing import Route, Router, Service, path_of
 from formats.listing import Site, with_query
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag, timestamp
@@ -346,4 +346,4 @@ ROUTES = (
 _WITHOUT_SLASH = [
     Route(route.template.rstrip("/"), route.handlers) for route in ROUTES
 ]
-DOOR = Door(re.compile(r"/api/|/health\Z"), (*ROUTES, *_WITHOUT_SLASH), respond_problem)
+ROUTER = Router(re.compile(r"/api/|/health\Z"), (*ROUTES, *_WITHOUT_SLASH), respond_problem)

@@ -12,7 +12,8 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-MAX_ACCEPT = 4096  # In characters. A longer Accept header is ignored.
+# In characters. A longer Accept header counts as missing, because parsing it is slow.
+MAX_ACCEPT = 4096
 # A parameter of a media type, such as `;charset=utf-8`, but not `;q=0.5`.
 _PARAMETER_EXCEPT_Q = re.compile(
     r";\s*+(?![qQ]\s*=)"  # No q.
@@ -55,12 +56,13 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
-    return _accepted_format(accept, tuple(offered))
+    return _parse_accept(accept, tuple(offered))
 
 
 @functools.lru_cache(maxsize=256)
-def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
-    by_type = _formats_by_type(accept.lower(), offered)
+def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
+    """Return the offered format that this Accept header prefers."""
+    by_type = _formats_by_type(accept, offered)
     # WebOb finds no format for a type with parameters, as `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
     # WebOb refuses empty elements of a list, which RFC 9110 section 5.6.1.2 allows.
@@ -75,6 +77,7 @@ def _accepted_format(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
     """Return the formats to offer by their media types and aliases."""
+    accepted_types = accept.lower()
     # A client that asks for text/html must get the page, not the file to download.
     shown = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in shown}
@@ -82,6 +85,6 @@ def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Form
         for alias in format.aliases:
             # Add an alias only if Accept names it. With `text/*`, the client would get
             # a response of another type than it accepts.
-            if alias in accept:
+            if alias in accepted_types:
                 by_type[alias] = format
     return by_type

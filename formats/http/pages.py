@@ -28,7 +28,7 @@ from formats.http.list_actions import (
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
 from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
-from formats.http.routing import NOTHING_HERE, Door, Route, Service
+from formats.http.routing import NOTHING_HERE, Route, Router, Service
 from formats.http.shared import read_shared
 from formats.http.similar_actions import keep, show_similar
 from formats.http.tag_actions import change_list, change_tags
@@ -141,7 +141,7 @@ def _return_from(service: Service, request: Request, form: BookmarkForm, entry: 
     return see_other(address)
 
 
-DOOR = Door(
+ROUTER = Router(
     re.compile("/-/"),
     (
         Route("/-/add", {"GET": show_add, "POST": add}),

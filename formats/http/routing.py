@@ -1,7 +1,7 @@
 """Find the handler for the path and the method of a request.
 
-A route is a path with its handlers. A door is one interface of the service, which
-has several routes.
+The service has three interfaces: for programs, for people and for linkding's
+clients. Each is a Router with its own routes.
 """
 
 import functools
@@ -42,8 +42,7 @@ _PATTERNS = {
 class Service:
     """The store, the access control and the address, which every handler gets.
 
-    The application has one Service for the owner and one for visitors, who have no
-    token and see only public bookmarks.
+    The application has one Service for the owner, and one for visitors without a token.
     """
 
     folder: Path  # The data folder.
@@ -56,8 +55,8 @@ class Service:
     @property
     def cache(self) -> ResponseCache:
         """The cache of responses, which is opened with its store at its first use."""
-        # This is not a `cached_property`, because in Python 3.11 all objects share its
-        # lock: opening the large folder of one host would delay all hosts.
+        # In Python 3.11, all objects share the lock of a `cached_property`, so opening
+        # the folder of one host would delay all hosts.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:
@@ -91,8 +90,11 @@ class Service:
         return self.store.host_tags(uri)
 
     def _count_unread(self) -> int:
-        # If the folder cannot be read, use the last known number: the page may be a
-        # form with everything that the user has typed.
+        """Return the number of unread bookmarks, which may be old.
+
+        An error here would lose what the user has typed into a form. So if the folder
+        cannot be read, or only slowly, the last known number is returned.
+        """
         with suppress(StorageError):
             if not self.store.compares_each_time():
                 self.store.refresh()
@@ -132,10 +134,10 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Door:
-    """One interface of the service: paths, their handlers, and the shape of errors."""
+class Router:
+    """One interface of the service: its paths, their handlers, and the shape of errors."""
 
-    paths: re.Pattern[str]  # Matches the beginning of each path of the door.
+    paths: re.Pattern[str]  # Matches the beginning of each of its paths.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
 
@@ -148,7 +150,7 @@ class Door:
         handler = route.handlers.get(method)
         if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:  # For a deleted bookmark, respond 410, not 404 or 405.
+        if "id" in arguments:  # A deleted bookmark is 410 rather than 404 or 405.
             service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE)

@@ -88,8 +88,9 @@ DECLARATIONS = "".join(f"<!ATTLIST bookmark a{n} CDATA #IMPLIED>" for n in range
         ('<xbel xmlns:x="{}">', "<x:bookmark/>", "namespace"),
         ('<xbel xmlns:x="{}">', "<bookmark x:href=''/>", "namespace"),
         (f"<!DOCTYPE xbel [{DECLARATIONS}]><xbel>", "<bookmark/>", "declared attributes"),
+        ('<!DOCTYPE xbel [<!ATTLIST bookmark a CDATA "{}">]><xbel>', "<bookmark/>", "default"),
     ],
-    ids=["default", "prefix", "attribute", "declarations"],
+    ids=["default", "prefix", "attribute", "declarations", "default value"],
 )
 def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
     beginning, bookmark, reason
