@@ -150,10 +150,6 @@ def test_the_runtime_dependencies_are_named_in_order():
     assert re.findall(r"([\w-]+)\s\(", stated) == names
 
 
-def test_the_readme_is_one_page():
-    assert README.count("\n") <= 200
-
-
 def anchors(page):
     """Return the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
@@ -172,7 +168,8 @@ def test_the_links_of_a_page_lead_to_files_and_headings_of_the_project(page):
         assert not anchor or anchor in anchors(linked), target
 
 
-def test_the_readme_links_every_page():
+def test_the_readme_is_one_page_and_links_every_other():
+    assert README.count("\n") <= 200
     assert [page.name for page in DOCS if f"(docs/{page.name})" not in README] == []
 
 
@@ -305,40 +302,47 @@ def test_the_documented_command_makes_a_token_that_the_service_accepts(serve, tm
 
 
 def test_the_documented_commands_serve_a_home_network(serve, tmp_path):
-    token = tmp_path / "token"
-    token.write_text("a-token-of-a-test\n")
-    token.chmod(0o600)
+    write_token(tmp_path)
+    names = ("raspberrypi.local", "192.168.1.20")
 
-    def status_of(word, host, *authorization):
+    def statuses(word, *authorization):
         (command,) = [line for line in HOME.splitlines() if word in line]
-        options = command.replace("0.0.0.0:8080", "0.0.0.0:0").split()[1:]
-        service = serve(*(str(token) if option == "token" else option for option in options))
+        command = command.replace("0.0.0.0:8080", "0.0.0.0:0")
+        service = serve(*command.replace(" token", f" {tmp_path}/token").split()[1:])
         port = service.address.rpartition(":")[2]
-        headers = {"Host": f"{host}:{port}", **dict(authorization)}
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/", headers=headers)
-        try:
-            return urllib.request.urlopen(request, timeout=10).status
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code
+        for headers in authorization:
+            for host in names:
+                yield status_of(f"http://127.0.0.1:{port}/", headers | {"Host": f"{host}:{port}"})
 
-    bearer = ("Authorization", "Bearer a-token-of-a-test")
-    for host in ("raspberrypi.local", "192.168.1.20"):
-        assert status_of("--token-file", host) == 401
-        assert status_of("--token-file", host, bearer) == 200
-    assert status_of("--no-auth", "raspberrypi.local") == 200
-    assert status_of("--no-auth", "192.168.1.20") == 421
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    assert list(statuses("--token-file", {}, bearer)) == [401, 401, 200, 200]
+    assert list(statuses("--no-auth", {})) == [200, 421]
 
 
-def test_the_documented_commands_show_what_visitors_see(serve, app, tmp_path):
+def write_token(folder):
+    file = folder / "token"
+    file.write_text(f"{TOKEN}\n")
+    file.chmod(0o600)
+
+
+def status_of(address, headers):
+    request = urllib.request.Request(address, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_the_documented_commands_show_what_visitors_see(serve, app, add, tmp_path):
     require_program("curl")
-    app.post_json("/", {"uri": "https://kept.example/", "tags": ["Private"]}, status=201)
-    app.post_json("/", {"uri": "https://near.example/", "tags": ["private notes"]}, status=201)
-    app.post_json("/", {"uri": "https://shown.example/", "tags": ["public"]}, status=201)
-    (tmp_path / "token").write_text(f"{TOKEN}\n")
-    (tmp_path / "token").chmod(0o600)
-    command = documented_block("bash", "--public-read").split()
-    service = serve(*(str(tmp_path / "token") if o == "token" else o for o in command[1:]))
+    add("https://kept.example/", tags=["Private"])
+    add("https://near.example/", tags=["private notes"])
+    add("https://shown.example/", tags=["public"])
+    write_token(tmp_path)
+    command = documented_block("bash", "--public-read").replace(" token", f" {tmp_path}/token")
+    service = serve(*command.split()[1:])
     requests = documented_block("bash", "$(cat token)").replace(DOCUMENTED, service.address)
     visitor, owner = requests.splitlines()
     assert run_in_bash(visitor, tmp_path).count("\n") == 2
@@ -352,11 +356,9 @@ def test_the_documented_commands_show_what_visitors_see(serve, app, tmp_path):
     assert run_in_bash(visitor, tmp_path).count("\n") == 1
 
 
-def test_the_documented_commands_find_and_tag_what_was_added_in_a_year(app, data, capfd):
+def test_the_documented_commands_find_and_tag_what_was_added_in_a_year(add, data, capfd):
     for year in (2024, 2025, 2026):
-        when = f"{year}-01-01T00:00:00Z"
-        fields = {"uri": f"https://www.example.org/{year}", "created": when}
-        app.post_json("/", fields, status=201)
+        add(f"https://www.example.org/{year}", created=f"{year}-01-01T00:00:00Z")
     outputs = []
     for line in documented_block("bash", "before:2026").splitlines():
         assert bookmarks.main([*shlex.split(line)[1:], "--data", str(data)]) == 0
@@ -366,43 +368,39 @@ def test_the_documented_commands_find_and_tag_what_was_added_in_a_year(app, data
     assert outputs == [f"{address}\t{address}\t\n", f"would be: {changed}", changed]
 
 
-def test_the_documented_command_puts_a_deleted_bookmark_back(serve, app, tmp_path):
+def without_version(bookmark):
+    return bookmark | {"id": "", "modified": ""}
+
+
+def test_the_documented_command_puts_a_deleted_bookmark_back(serve, app, add, tmp_path):
     require_program("curl")
-    made = app.post_json("/", {"uri": "https://example.com/", "tags": ["a"]}, status=201).json
+    made = add(tags=["a"])
     app.delete(f"/{made['id']}", status=204)
     command = documented_block("bash", "only=ID").replace(DOCUMENTED, serve().address)
     command = command.replace("ID", made["id"])
     assert run_in_bash(command, tmp_path) == ""
     (bookmark,) = app.get("/").json
     assert bookmark["id"] != made["id"]
-    assert {**bookmark, "id": "", "modified": ""} == {**made, "id": "", "modified": ""}
+    assert without_version(bookmark) == without_version(made)
     with pytest.raises(subprocess.CalledProcessError):
         run_in_bash(command, tmp_path)
 
 
-def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, data, tmp_path):
-    hosts = ("example.com/a", "example.com/b", "other.example/?example.com")
-    for uri in (f"https://{host}" for host in hosts):
-        app.post_json("/", {"uri": uri, "tags": ["old"]}, status=201)
-    (tmp_path / "tag_host.py").write_text(blocks(API, "python")[0])
-    (tmp_path / "token").write_text(TOKEN)
-    (tmp_path / "token").chmod(0o600)
-    service = serve("--token-file", str(tmp_path / "token"))
-    command = [sys.executable, "tag_host.py", service.address, "example.com", "sample"]
+def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, add, tmp_path):
+    for host in ("example.com/a", "example.com/b", "other.example/?example.com"):
+        add(f"https://{host}", tags=["old"])
+    service = serve(BOOKMARKS_TOKEN=TOKEN)
+    command = [sys.executable, "-c", blocks(API, "python")[0], service.address]
+    command += ["example.com", "sample"]
     environment = {**os.environ, "TOKEN": TOKEN}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=120)
+    subprocess.run(command, env=environment, check=True, timeout=120)
     tags = {bookmark["uri"]: bookmark["tags"] for bookmark in app.get("/").json}
     assert tags == {
         "https://example.com/a": ["old", "sample"],
         "https://example.com/b": ["old", "sample"],
         "https://other.example/?example.com": ["old"],
     }
-
-
-def test_the_documented_program_exits_with_the_error_of_a_refused_search(serve, tmp_path):
-    service = serve(BOOKMARKS_TOKEN=TOKEN)
-    command = [sys.executable, "-c", blocks(API, "python")[0], service.address, "a.example", "b"]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (process.returncode, process.stdout) == (1, "")
     assert json.loads(process.stderr)["status"] == 401
 
@@ -479,13 +477,12 @@ def test_the_documented_commands_import_the_export_of_a_service(app, tmp_path, s
     assert tags & FLAGS == set(re.findall(r"the tag `(\w+)`", section))
 
 
-def test_a_client_of_linkding_can_keep_its_token(serve):
+def test_a_client_of_linkding_can_keep_its_token(serve, tmp_path):
     token = "5b3e0d1c9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c"
     service = serve(BOOKMARKS_TOKEN=token)
     command = documented_block("bash", "/api/bookmarks/?limit=1").replace("TOKEN", token)
-    command = command.replace(DOCUMENTED, service.address)
-    result = subprocess.run(["bash", "-c", command], capture_output=True, check=True, timeout=20)
-    assert json.loads(result.stdout)["count"] == 0
+    printed = run_in_bash(command.replace(DOCUMENTED, service.address), tmp_path)
+    assert json.loads(printed)["count"] == 0
 
 
 def test_white_space_in_the_fields_is_removed_as_documented(app):
@@ -519,9 +516,9 @@ def commands(request, tmp_path):
     return backup, documented_block("bash", restore)
 
 
-def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, commands, tmp_path):
-    made = app.post_json("/", {"uri": "https://example.com/", "tags": ["a"]}, status=201).json
-    other = app.post_json("/", {"uri": "https://other.example/"}, status=201).json
+def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, add, commands, tmp_path):
+    made = add(tags=["a"])
+    other = add("https://other.example/")
     backup, restore = commands
     run_in_bash(backup, tmp_path)
     app.delete(f"/{made['id']}", status=204)
@@ -531,7 +528,7 @@ def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, command
     app.get(f"/{made['id']}", headers={"Accept": "application/json"}, status=410)
     (restored,) = app.get("/").json
     assert restored["id"] != made["id"]
-    assert {**restored, "id": "", "modified": ""} == {**made, "id": "", "modified": ""}
+    assert without_version(restored) == without_version(made)
 
 
 @pytest.mark.parametrize("word", ["tar -xzf /backup", "cp /backup"])
@@ -545,11 +542,9 @@ def test_the_documented_commands_restore_the_content_of_a_file(app, tmp_path, wo
     assert app.get("/").json == [made]
 
 
-def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, data, tmp_path):
-    uris = [f"https://example.com/{name}" for name in ("before", "since", "kept")]
-    before, since, kept = (
-        app.post_json("/", {"uri": uri}, status=201).json["id"] for uri in uris
-    )
+def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, add, tmp_path):
+    before, since = (add(f"https://example.com/{name}")["id"] for name in ("before", "since"))
+    add("https://example.com/kept")
     (tmp_path / "backup").mkdir()
     command = documented_block("bash", "for t in")
     # The second backup has the file and the tombstone of the first bookmark.
@@ -557,7 +552,7 @@ def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, data
     assert run_in_bash(f"{command}true", tmp_path) == ""
     app.delete(f"/{before}", status=204)
     run_in_bash("cp -r data /backup/", tmp_path)
-    later = app.post_json("/", {"uri": "https://example.com/later"}, status=201).json["id"]
+    later = add("https://example.com/later")["id"]
     for id in (since, later):
         app.delete(f"/{id}", status=204)
     (line,) = run_in_bash(f"{command}true", tmp_path).splitlines()
@@ -566,10 +561,10 @@ def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, data
 
 
 @pytest.fixture
-def before(app, tmp_path):
+def before(app, add, tmp_path):
     """A collection to which two bookmarks of a file are imported in a test; its bookmarks."""
-    app.post_json("/", {"uri": "https://known.example/", "tags": ["a"]}, status=201)
-    app.post_json("/", {"uri": "https://other.example/"}, status=201)
+    add("https://known.example/", tags=["a"])
+    add("https://other.example/")
     links = [f'<DT><A HREF="https://{name}.example/" TAGS="b">A</A>' for name in ("known", "new")]
     (tmp_path / "bookmarks.html").write_text("\n".join(links))
     return app.get("/").json
@@ -613,14 +608,12 @@ def test_a_copy_of_the_data_folder_in_itself_is_ignored(app, data, tmp_path):
     assert check(data, keep_deleted=30) == []
 
 
-def test_without_its_tombstone_an_id_is_active_again_when_its_file_comes_back(app, data):
-    made = app.post_json("/", {"uri": "https://example.com/"}, status=201).json
+def test_without_its_tombstone_an_id_is_active_again_when_its_file_comes_back(app, add, data):
+    made = add()
     file = data / "bookmarks" / f"{made['id']}.json"
     content = file.read_bytes()
     app.delete(f"/{made['id']}", status=204)
-    imported = app.post_json("/", {"uri": made["uri"]}, status=201).json
+    imported = add()
     (data / "tombstones" / file.name).unlink()
     file.write_bytes(content)
-    listed = app.get("/").json
-    assert {bookmark["id"] for bookmark in listed} == {made["id"], imported["id"]}
-    assert {bookmark["uri"] for bookmark in listed} == {made["uri"]}
+    assert {bookmark["id"] for bookmark in app.get("/").json} == {made["id"], imported["id"]}

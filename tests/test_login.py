@@ -19,6 +19,7 @@ OTHER = "another-token-for-the-phone"
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 OWN = {"Origin": "http://localhost"}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
+SCRIPT = {"Sec-Fetch-Site": "same-origin"}
 YEAR = 365 * 24 * 3600
 
 
@@ -47,6 +48,11 @@ def with_cookie(value):
     return BROWSER | {"Cookie": f"bookmarks-login={value}"}
 
 
+def put_a(app):
+    fields = {"uri": "x:y", "title": "Its title", "description": "", "tags": []}
+    app.put_json("/a", fields, headers=BEARER, status=201)
+
+
 # --- The page to log in ---
 
 
@@ -62,25 +68,13 @@ def test_a_browser_gets_the_login_page_without_a_dialog(client, path):
     assert types == [("next", "hidden"), ("token", "password")]
 
 
-@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/csv", "image/png"])
-def test_another_client_gets_both_challenges(client, accept):
-    headers = {"Accept": accept} if accept else {}
-    response = client().get("/", headers=headers, status=401)
-    schemes = re.findall(r"(\w+) realm=", response.headers["WWW-Authenticate"])
-    assert schemes == ["Basic", "Bearer"]
-    assert response.content_type == "application/problem+json"
-
-
-def test_the_script_of_a_page_gets_no_dialog(client):
-    headers = {"Accept": "application/json", "Sec-Fetch-Site": "same-origin"}
-    response = client().get("/tags.json", headers=headers, status=401)
-    assert response.headers["WWW-Authenticate"] == 'Bearer realm="Bookmarks"'
-
-
-def test_the_login_page_itself_is_no_error(client):
-    response = client().get("/-/login", headers=BROWSER, status=200)
-    assert response.form["token"].value == ""
-    assert "WWW-Authenticate" not in response.headers
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json", "text/csv", "image/png"])
+def test_another_client_gets_both_challenges_and_a_script_gets_no_dialog(client, accept):
+    for site, expected in (({}, ["Basic", "Bearer"]), (SCRIPT, ["Bearer"])):
+        response = client().get("/", headers={"Accept": accept, **site}, status=401)
+        challenge = response.headers["WWW-Authenticate"]
+        assert re.findall(r"(\w+) realm=", challenge) == expected
+        assert response.content_type == "application/problem+json"
 
 
 def test_without_a_token_there_is_no_login(app):
@@ -108,8 +102,9 @@ def test_the_files_of_the_pages_need_no_token(client, name):
 @pytest.mark.parametrize("token", [TOKEN, OTHER, f" {TOKEN}\n"])
 def test_a_right_token_logs_in(client, token):
     app = client()
-    response = log_in(app, token)
-    assert response.status_int == 303
+    page = app.get("/-/login", headers=BROWSER, status=200)
+    assert page.form["token"].value == "" and "WWW-Authenticate" not in page.headers
+    assert log_in(app, token).status_int == 303
     assert app.get("/", headers=BROWSER, status=200).content_type == "text/html"
     assert app.get("/", status=200).json == []
 
@@ -155,25 +150,15 @@ def test_the_cookie_belongs_to_the_address_of_the_service(
     assert (attributes["path"], "secure" in attributes) == (path, is_secure)
 
 
-def test_two_logins_differ_and_both_are_valid(client):
-    app = client()
-    values = {cookie_of(log_in(app))[0] for _ in range(3)}
-    assert len(values) == 3
-    app.reset()
+def test_a_login_lasts_until_its_token_is_removed(client):
+    values = [cookie_of(log_in(client(), token))[0] for token in (TOKEN, TOKEN, OTHER)]
+    assert len(set(values)) == 3
+    restarted = client()
     for value in values:
-        app.get("/", headers=with_cookie(value), status=200)
-
-
-def test_a_login_survives_a_restart_of_the_service(client):
-    value, _ = cookie_of(log_in(client()))
-    client().get("/", headers=with_cookie(value), status=200)
-
-
-def test_a_login_ends_when_its_token_is_removed(client):
-    logins = {token: cookie_of(log_in(client(), token))[0] for token in (TOKEN, OTHER)}
+        restarted.get("/", headers=with_cookie(value), status=200)
     app = client(token=[OTHER, "a-new-token"])
-    app.get("/", headers=with_cookie(logins[TOKEN]), status=401)
-    app.get("/", headers=with_cookie(logins[OTHER]), status=200)
+    for value, status in zip(values, (401, 401, 200)):
+        app.get("/", headers=with_cookie(value), status=status)
 
 
 def test_a_login_ends_after_a_year_on_the_server_too(client, monkeypatch):
@@ -233,9 +218,7 @@ def follow(app, response):
 )
 def test_the_page_that_was_asked_for_comes_after_the_login(client, path):
     app = client()
-    app.put_json(
-        "/a", {"uri": "x:y", "title": "", "description": "", "tags": []}, headers=BEARER, status=201
-    )
+    put_a(app)
     form = app.get(path, headers=BROWSER, status=401).form
     form["token"] = "wrong"
     form = form.submit(headers=BROWSER | OWN, status=401).form
@@ -249,24 +232,15 @@ def test_the_page_that_was_asked_for_comes_after_the_login(client, path):
         "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example",
         "evil.example", "\\\\evil.example", "@evil.example/", ".evil.example", "/\r\nX: y",
         ":80@evil.example", "/\t/evil.example", "javascript:alert(1)", "", " /a", "/\u2028",
+        "/-/login", "/-/login?next=/-/login",
     ],
 )  # fmt: skip
-def test_the_login_redirects_to_no_other_site(client, target):
+def test_the_login_redirects_neither_to_another_site_nor_to_itself(client, target):
     app = client()
-    form = app.get("/-/login", {"next": target}, headers=BROWSER, status=200).form
-    assert form["next"].value == "/"
-    assert follow(app, log_in(app, next=target)) == "/"
-
-
-@pytest.mark.parametrize("target", ["/-/login", "/-/login?next=/-/login"])
-def test_the_login_does_not_redirect_to_itself(client, target):
-    app = client()
-    response = log_in(app, next=target)
-    assert response.headers["Location"] == "http://localhost/"
-    app.reset()
     headers = BROWSER | {"Referer": "http://localhost/-/login"}
     for query in ({}, {"next": target}):
         assert app.get("/-/login", query, headers=headers, status=200).form["next"].value == "/"
+    assert follow(app, log_in(app, next=target)) == "/"
 
 
 def test_below_a_prefix_everything_stays_below_it(client):
@@ -274,9 +248,7 @@ def test_below_a_prefix_everything_stays_below_it(client):
     app.extra_environ = {"SCRIPT_NAME": "/marks"}
     page = app.get("/?tag=x", headers=BROWSER, status=401)
     assert page.form.action == "/marks/-/login"
-    response = app.post(
-        "/-/login", {"token": TOKEN, "next": "/?tag=x"}, headers=BROWSER | OWN, status=303
-    )
+    response = log_in(app, next="/?tag=x")
     assert response.headers["Location"] == "http://localhost/marks/?tag=x"
     value, _ = cookie_of(response)
     page = app.get("/-/login", headers=with_cookie(value), status=200)
@@ -317,47 +289,32 @@ def test_a_form_keeps_what_was_typed_and_can_be_saved_after_the_login(client):
     assert bookmark["description"] == "Line 1\nLine 2 é" and bookmark["tags"] == ["x", "y"]
 
 
-def test_repeated_fields_are_kept_in_order(client):
-    app = client()
-    fields = [("tag", "b"), ("tag", "a"), ("add", "c")]
-    page = app.post("/a-path?q=1", fields, headers=BROWSER | OWN, status=401)
-    _, form = submit_again(app, page)
-    assert (form.action, fields_of(form)) == ("/a-path?q=1", fields)
-
-
 @pytest.mark.parametrize(
-    "path",
-    ["/-/delete/a", "/-/restore", "/-/selected", "/-/retag", "/-/nothing"],
+    "path", ["/-/delete/a", "/-/restore", "/-/selected", "/-/retag", "/-/nothing", "/a?q=1"]
 )
-def test_a_form_of_every_address_is_kept_until_after_the_login(client, path):
+def test_a_form_of_every_address_is_kept_in_order_until_after_the_login(client, path):
     app = client()
-    fields = [("tag", "x"), ("add", "y"), ("expected", "1"), ("_list", "tag=x")]
+    fields = [("tag", "x"), ("tag", "a"), ("add", "y"), ("expected", "1"), ("_list", "tag=x")]
     page = app.post(path, fields, headers=BROWSER | OWN, status=401)
     page, form = submit_again(app, page)
     assert (form.action, fields_of(form)) == (path, fields)
     assert "_list" not in page.html.main.text and "expected" not in page.html.main.text
 
 
-def test_a_deletion_has_to_be_confirmed_after_the_login(client):
+def test_a_deletion_has_to_be_confirmed_and_can_be_undone_after_the_login(client):
     app = client()
-    whole = {"uri": "x:y", "title": "Its title", "description": "", "tags": []}
-    app.put_json("/a", whole, headers=BEARER, status=201)
+    put_a(app)
     shown = app.get("/a", headers=BROWSER | BEARER).forms[2]["_shown"].value
     fields = {"_shown": shown, "_list": "tag=x"}
     page = app.post("/-/delete/a", fields, headers=BROWSER | OWN, status=401)
     page, form = submit_again(app, page)
     assert page.html.find("a", string="Cancel")["href"] == "/?tag=x"
     assert "not done yet" in page.html.find("h1").text
+    assert page.html.select_one("main .primary").text == "Delete"
     app.get("/a", status=200)
     form.submit(headers=BROWSER | OWN, status="*")
     app.get("/a", status=410)
-
-
-def test_a_bookmark_can_be_put_back_after_the_login(client):
-    app = client()
-    whole = {"uri": "x:y", "title": "Its title", "description": "", "tags": []}
-    app.put_json("/a", whole, headers=BEARER, status=201)
-    app.delete("/a", headers=BEARER, status=204)
+    app.reset()
     page = app.post("/-/restore", {"selected": "a"}, headers=BROWSER | OWN, status=401)
     _, form = submit_again(app, page)
     form.submit(headers=BROWSER | OWN, status=303)
@@ -434,8 +391,7 @@ UNSAFE = [
 )
 def test_a_change_by_cookie_must_name_this_site(client, headers, is_allowed):
     app = client(base_url="https://marks.example/m")
-    whole = {"uri": "x:y", "title": "A", "description": "", "tags": []}
-    app.put_json("/a", whole, headers=BEARER, status=201)
+    put_a(app)
     value, _ = cookie_of(log_in(app))
     app.reset()
     headers = headers | {"Cookie": f"bookmarks-login={value}"}
@@ -445,7 +401,7 @@ def test_a_change_by_cookie_must_name_this_site(client, headers, is_allowed):
         assert (response.status_int == 403) == (not is_allowed)
         assert (response.status_int < 400) == is_allowed
     titles = [bookmark["title"] for bookmark in app.get("/", headers=BEARER).json]
-    assert titles == (["x:new"] if is_allowed else ["A"])
+    assert titles == (["x:new"] if is_allowed else ["Its title"])
 
 
 @pytest.mark.parametrize("public_read", [False, True])
@@ -497,8 +453,7 @@ def test_another_site_cannot_log_a_user_out(client):
 @pytest.mark.parametrize("path", ["/", "/?tag=x", "/a", "/tags", "/-/tools", "/nothing"])
 def test_a_public_page_says_whether_one_is_logged_in_and_only_then_is_not_stored(client, path):
     app = client(public_read=True)
-    whole = {"uri": "x:y", "title": "A", "description": "", "tags": []}
-    app.put_json("/a", whole, headers=BEARER, status=201)
+    put_a(app)
     value, _ = cookie_of(log_in(app))
     app.reset()
     owner = ("private, no-store", '<a href="/-/login">Log out</a>', "Log in")
@@ -547,26 +502,16 @@ def test_log_in_on_a_public_page_leads_back_to_that_page(client):
 
 
 def test_after_an_import_without_a_login_the_page_of_its_form_is_shown(client):
-    app = client()
-    headers = BROWSER | {"Referer": "http://localhost/-/tools"}
     files = [("file", "a.txt", b"https://a.example/")]
-    page = app.post("/-/import", upload_files=files, headers=headers, status=401)
-    assert page.form["next"].value == "/-/tools"
-    page = app.post("/-/import", upload_files=files, headers=BROWSER, status=401)
-    assert page.form["next"].value == "/"
+    for more, target in (({"Referer": "http://localhost/-/tools"}, "/-/tools"), ({}, "/")):
+        headers = BROWSER | more
+        page = client().post("/-/import", upload_files=files, headers=headers, status=401)
+        assert page.form["next"].value == target
 
 
-@pytest.mark.parametrize(
-    "path, fields, label",
-    [
-        ("/-/delete/a", {"_shown": "x"}, "Delete"),
-        ("/-/selected", {"do": "delete"}, "Delete"),
-        ("/-/selected", {"do": "read"}, "Continue"),
-    ],
-)
-def test_the_button_of_a_pending_deletion_says_so(client, path, fields, label):
-    app = client()
-    page = app.post(path, fields, headers=BROWSER | OWN, status=401)
-    page.form["token"] = TOKEN
-    page = page.form.submit(headers=BROWSER | OWN, status=200)
-    assert page.html.select_one("main .primary").text == label
+def test_the_button_of_a_pending_deletion_says_so(client):
+    for what, label in (("delete", "Delete"), ("read", "Continue")):
+        page = client().post("/-/selected", {"do": what}, headers=BROWSER | OWN, status=401)
+        page.form["token"] = TOKEN
+        page = page.form.submit(headers=BROWSER | OWN, status=200)
+        assert page.html.select_one("main .primary").text == label
