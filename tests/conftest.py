@@ -1,5 +1,6 @@
 """Fixtures of all tests: a fresh data folder, an application over it, and the real command."""
 
+import fcntl
 import functools
 import gc
 import http.server
@@ -15,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,25 @@ def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
         return output, messages
 
     return run
+
+
+@pytest.fixture
+def lock_folder(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], AbstractContextManager[None]]:
+    """Return a context in which the folder is locked, and requests wait for it only briefly."""
+
+    @contextmanager
+    def lock_folder() -> Iterator[None]:
+        monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.05)
+        descriptor = os.open(data / "bookmarks", os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    return lock_folder
 
 
 class Service:

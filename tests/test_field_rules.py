@@ -35,21 +35,12 @@ def test_each_field_of_a_bookmark_has_a_rule():
 @pytest.mark.parametrize(
     "uri",
     [
-        "https://a.example/",
-        "http://a.example",
-        "HTTP://A.EXAMPLE/%7e/../x?b=2&a=1#Z",
-        "https://a.example/?a=1&copy=2",
-        "https://münchen.example/straße?q=ü#ä",
-        "https://a.example/ä/e\u0301",
-        "https://user:pw@[2001:db8::1]:8080/",
-        "mailto:a@b.example",
-        "urn:isbn:0451450523",
-        "tel:+1-816-555-1212",
-        "javascript:alert('a'+\"b\")",
-        "data:text/html,<b>&amp;</b>",
-        "x-my.scheme+1:anything|^`{}\\",
-        "about:blank",
-        "file:///etc/passwd",
+        "https://a.example/", "http://a.example", "HTTP://A.EXAMPLE/%7e/../x?b=2&a=1#Z",
+        "https://a.example/?a=1&copy=2", "https://münchen.example/straße?q=ü#ä",
+        "https://a.example/ä/e\u0301", "https://user:pw@[2001:db8::1]:8080/",
+        "mailto:a@b.example", "urn:isbn:0451450523", "tel:+1-816-555-1212",
+        "javascript:alert('a'+\"b\")", "data:text/html,<b>&amp;</b>",
+        "x-my.scheme+1:anything|^`{}\\", "about:blank", "file:///etc/passwd",
         "http://a.example/" + "x" * 10_000,
     ],
 )
@@ -67,38 +58,17 @@ def test_white_space_around_a_uri_is_removed(app):
 @pytest.mark.parametrize(
     "uri",
     [
-        "",
-        " ",
-        "a.example",
-        "www.a.example/path",
-        "//a.example/",
-        "/path",
-        "?query",
-        "#fragment",
-        "://a.example/",
-        "1http://a.example/",
-        "ht_tp://a.example/",
-        "hätp://a.example/",
-        "https ://a.example/",
-        "https://a.example/a b",
-        "https://a.example/a\nb",
-        "https://a.example/a\tb",
-        "https://a.example/a\u00a0b",
-        "https://a.example/a\u2028b",
-        "https://a.example/a\u3000b",
-        "https://a.example/a\u0085b",
-        "https://a.example/a\u007fb",
+        "", " ", "a.example", "www.a.example/path", "//a.example/", "/path", "?query",
+        "#fragment", "://a.example/", "1http://a.example/", "ht_tp://a.example/",
+        "hätp://a.example/", "https ://a.example/", "https://a.example/a b",
+        "https://a.example/a\nb", "https://a.example/a\tb", "https://a.example/a\u00a0b",
+        "https://a.example/a\u2028b", "https://a.example/a\u3000b",
+        "https://a.example/a\u0085b", "https://a.example/a\u007fb",
         "https://a.example/a\u009fb",
     ],
 )
 def test_a_text_that_is_no_absolute_uri_is_422(require_422, uri):
     require_422("uri", uri)
-
-
-def test_a_uri_has_at_most_65536_characters(add, require_422):
-    longest = "data:," + "x" * (65_536 - 6)
-    require_422("uri", longest + "x")
-    assert add(f" {longest} ")["uri"] == longest
 
 
 # --- title ---
@@ -130,9 +100,21 @@ def test_a_title_is_one_trimmed_line_in_nfc(add, value, stored):
     assert add(URI, title=value)["title"] == stored
 
 
-def test_a_title_has_at_most_4096_characters(add, require_422):
+def test_each_text_has_a_greatest_length(app, add, require_422):
+    uri = "data:," + "x" * (65_536 - 6)
+    require_422("uri", uri + "x")
     require_422("title", "ä" * 4097)
-    assert add(title=" " + "ä" * 4096 + "\n")["title"] == "ä" * 4096
+    require_422("description", "ä" * 65_537)
+    require_422("tags", ["ä" * 256])
+    require_422("tags", [f"{n}" for n in range(101)])
+    tags = ["ä" * 255, *(f"{n}" for n in range(99))]
+    made = add(
+        f" {uri} ",
+        title=" " + "ä" * 4096 + "\n",
+        description="\n" + "ä" * 65_536,
+        tags=[f" {tag} " for tag in tags],
+    )
+    assert [made[field] for field in TEXTS] == [uri, "ä" * 4096, "ä" * 65_536, tags]
 
 
 def test_the_default_title_of_a_long_uri_is_cut(app, add):
@@ -159,11 +141,6 @@ def test_the_default_title_of_a_long_uri_is_cut(app, add):
 )
 def test_a_description_is_trimmed_and_keeps_its_lines(add, value, stored):
     assert add(description=value)["description"] == stored
-
-
-def test_a_description_has_at_most_65536_characters(add, require_422):
-    require_422("description", "ä" * 65_537)
-    assert add(description="\n" + "ä" * 65_536)["description"] == "ä" * 65_536
 
 
 # --- tags ---
@@ -195,13 +172,6 @@ def test_a_text_that_is_no_tag_is_422(require_422, tag):
     require_422("tags", ["a", tag])
 
 
-def test_tags_are_at_most_100_of_at_most_255_characters(add, require_422):
-    require_422("tags", ["ä" * 256])
-    require_422("tags", [f"{n}" for n in range(101)])
-    longest = ["ä" * 255, *(f"{n}" for n in range(99))]
-    assert add(tags=[f" {tag} " for tag in longest])["tags"] == longest
-
-
 # --- created and modified ---
 
 
@@ -209,9 +179,7 @@ def test_tags_are_at_most_100_of_at_most_255_characters(add, require_422):
 @pytest.mark.parametrize(
     "moment",
     [
-        "2024-02-29T23:59:59Z",
-        "1970-01-01T00:00:00Z",
-        "0001-01-01T00:00:00Z",
+        "2024-02-29T23:59:59Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z",
         "9999-12-31T23:59:59Z",
     ],
 )
@@ -239,25 +207,12 @@ def test_an_rfc_3339_timestamp_is_stored_in_utc_with_whole_seconds(add, value, s
 @pytest.mark.parametrize(
     "moment",
     [
-        "",
-        "yesterday",
-        "2024-05-01",
-        "2024-05-01T12:00:00",
-        "2024-05-01T12:00Z",
-        "2024-02-30T12:00:00Z",
-        "2023-02-29T12:00:00Z",
-        "2024-13-01T12:00:00Z",
-        "2024-05-01T24:00:00Z",
-        "2024-05-01T24:00:00+01:00",
-        "2024-05-01T12:60:00Z",
-        "0000-01-01T00:00:00Z",
-        "20240501T120000Z",
-        "2024-05-01T12:00:00+99:99",
-        "0001-01-01T00:00:00+01:00",
-        "９９９９-05-01T12:00:00Z",
-        "2024-05-01T12:00:00Z\n",
-        1714564800,
-        None,
+        "", "yesterday", "2024-05-01", "2024-05-01T12:00:00", "2024-05-01T12:00Z",
+        "2024-02-30T12:00:00Z", "2023-02-29T12:00:00Z", "2024-13-01T12:00:00Z",
+        "2024-05-01T24:00:00Z", "2024-05-01T24:00:00+01:00", "2024-05-01T12:60:00Z",
+        "0000-01-01T00:00:00Z", "20240501T120000Z", "2024-05-01T12:00:00+99:99",
+        "0001-01-01T00:00:00+01:00", "９９９９-05-01T12:00:00Z", "2024-05-01T12:00:00Z\n",
+        1714564800, None,
     ],
 )
 def test_a_value_that_is_no_timestamp_is_422(require_422, moment):
@@ -279,16 +234,7 @@ def test_the_default_of_both_dates_is_now(add):
 
 
 NO_XML = [
-    "\x00",
-    "\x01",
-    "\x08",
-    "\x0b",
-    "\x0c",
-    "\x1b",
-    "\x1f",
-    "\ud800",
-    "\udfff",
-    "\ufffe",
+    "\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1b", "\x1f", "\ud800", "\udfff", "\ufffe",
     "\uffff",
 ]
 
@@ -318,16 +264,13 @@ def test_such_a_character_as_an_escape_in_json_is_422(app, escape):
         app.post("/", body.encode(), content_type="application/json", status=422)
 
 
-def test_a_surrogate_pair_is_one_character(app):
-    body = rb'{"uri": "https://a.example/", "title": "\ud83d\ude00"}'
-    bookmark = app.post("/", body, content_type="application/json", status=201).json
-    assert bookmark["title"] == "😀"
-
-
-def test_the_first_and_last_characters_that_xml_can_carry_are_kept(add):
-    text = "\u0020\u0021\ud7ff\ue000\ufffd\U00010000\U0010ffff!".strip()
+def test_the_first_and_last_characters_that_xml_can_carry_are_kept(app, add):
+    text = "!\ud7ff\ue000\ufffd\U00010000\U0010ffff!"
     bookmark = add(title=text, description=text, tags=[text])
     assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == (text, text, [text])
+    body = rb'{"title": "\ud83d\ude00"}'  # A surrogate pair is one character.
+    options = {"content_type": "application/json", "status": 200}
+    assert app.post(f"/{bookmark['id']}", body, **options).json["title"] == "😀"
 
 
 # --- id ---
@@ -344,18 +287,15 @@ def test_ids_are_tsids_in_the_order_of_creation(app, client):
     assert ids == sorted(set(ids))
 
 
-def test_ids_are_unique_on_machines_whose_clock_shows_a_time_before_2020(monkeypatch):
-    monkeypatch.setattr(time, "time", lambda: 1e5)
-    ids = [minter.mint() for minter in (Minter(), Minter()) for _ in range(1000)]
-    assert len(set(ids)) == 2000
-    assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in ids)
-
-
-def test_ids_of_the_same_millisecond_ascend(app, monkeypatch):
+def test_ids_are_unique_and_ascend_whatever_the_clock_shows(app, monkeypatch):
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now)
     ids = [app.post_json("/", {"uri": f"https://{n}.example/"}).json["id"] for n in range(20)]
     assert ids == sorted(set(ids))
+    monkeypatch.setattr(time, "time", lambda: 1e5)
+    ids = [minter.mint() for minter in (Minter(), Minter()) for _ in range(1000)]
+    assert len(set(ids)) == 2000
+    assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in ids)
 
 
 def test_a_new_id_is_none_that_a_bookmark_has_or_had(app, add, monkeypatch):
@@ -369,75 +309,68 @@ def test_a_new_id_is_none_that_a_bookmark_has_or_had(app, add, monkeypatch):
 # --- The comparison of uris ---
 
 
-SAME = [
-    ("http://a.example/", "HTTP://a.example/"),
-    ("http://a.example/", "http://A.EXAMPLE/"),
-    ("http://a.example/", "http://a.example"),
-    ("http://a.example/", "http://a.example:80/"),
-    ("http://a.example/", "http://a.example:/"),
-    ("http://a.example/", "http://a.example:80"),
-    ("https://a.example/", "https://a.example:443/"),
-    ("ftp://a.example/", "ftp://a.example:21"),
-    ("ws://a.example/", "ws://a.example:80"),
-    ("wss://a.example/", "wss://a.example:443"),
-    ("http://a.example/?q", "http://a.example?q"),
-    ("http://a.example/#f", "http://a.example#f"),
-    ("http://a.example/~x", "http://a.example/%7Ex"),
-    ("http://a.example/~x", "http://a.example/%7ex"),
-    ("http://a.example/%C3%A9", "http://a.example/%c3%a9"),
-    ("http://a.example/x%2Fy", "http://a.example/x%2fy"),
-    ("http://a.example/abc-._~", "http://a.example/%61%62%63%2D%2E%5F%7E"),
-    ("http://a.example/?q=~", "http://a.example/?q=%7e"),
-    ("http://a.example/#~%2F", "http://a.example/#%7E%2f"),
-    ("http://a.example/x", "http://%61.example/x"),
-    ("http://a.example/x", "http://%41.example/x"),
-    ("http://u@a.example/", "http://%75@a.example/"),
-    ("http://a.example/x/y", "http://a.example/x/./y"),
-    ("http://a.example/y", "http://a.example/x/../y"),
-    ("http://a.example/y", "http://a.example/../../y"),
-    ("http://a.example/x/", "http://a.example/x/."),
-    ("http://a.example/x/", "http://a.example/x/y/.."),
-    ("http://a.example/", "http://a.example/."),
-    ("http://a.example/", "http://a.example/.."),
-    ("http://a.example/y", "http://a.example/x/%2E%2e/y"),
-    ("http://[2001:db8::a]/", "http://[2001:DB8::A]:80"),
-    ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/./b/../b/%63/%7bfoo%7d"),
-    ("mailto:a@b.example", "MAILTO:%61@b.example"),
-    ("urn:isbn:1", "URN:isbn:1"),
-]
-DIFFERENT = [
-    ("http://a.example/", "https://a.example/"),
-    ("http://a.example/x", "http://a.example/x/"),
-    ("http://a.example/x", "http://a.example/X"),
-    ("http://a.example/x", "http://a.example//x"),
-    ("http://a.example/x", "http://a.example/x?"),
-    ("http://a.example/x", "http://a.example/x#"),
-    ("http://a.example/x#a", "http://a.example/x#b"),
-    ("http://a.example/?a=1&b=2", "http://a.example/?b=2&a=1"),
-    ("http://a.example/?q=A", "http://a.example/?q=a"),
-    ("http://a.example/?q=a+b", "http://a.example/?q=a%20b"),
-    ("http://a.example/?q=x/../y", "http://a.example/?q=y"),
-    ("http://a.example/#x/../y", "http://a.example/#y"),
-    ("http://a.example/x/y", "http://a.example/x%2Fy"),
-    ("http://a.example/%3Fq", "http://a.example/?q"),
-    ("http://a.example/%25%37E", "http://a.example/%7E"),
-    ("http://a.example/%2541", "http://a.example/%41"),
-    ("http://a.example/", "http://a.example:8080/"),
-    ("http://a.example:443/", "http://a.example/"),
-    ("https://a.example:80/", "https://a.example/"),
-    ("http://a.example/", "http://www.a.example/"),
-    ("x:/.//a.example/", "x://a.example/"),
-    ("http://u@a.example/", "http://U@a.example/"),
-    ("http://a.example/", "http://u@a.example/"),
-    ("urn:isbn:1", "urn:ISBN:1"),
-    ("mailto:a@b.example", "mailto:A@b.example"),
-    ("data:,a", "data:,A"),
-]
+# A uri, and others that name the same bookmark.
+SAME = {
+    "http://a.example/": [
+        "HTTP://a.example/", "http://A.EXAMPLE/", "http://a.example", "http://a.example:80/",
+        "http://a.example:/", "http://a.example:80", "http://a.example/.", "http://a.example/..",
+    ],
+    "https://a.example/": ["https://a.example:443/"],
+    "ftp://a.example/": ["ftp://a.example:21"],
+    "ws://a.example/": ["ws://a.example:80"],
+    "wss://a.example/": ["wss://a.example:443"],
+    "http://a.example/?q": ["http://a.example?q"],
+    "http://a.example/#f": ["http://a.example#f"],
+    "http://a.example/~x": ["http://a.example/%7Ex", "http://a.example/%7ex"],
+    "http://a.example/%C3%A9": ["http://a.example/%c3%a9"],
+    "http://a.example/x%2Fy": ["http://a.example/x%2fy"],
+    "http://a.example/abc-._~": ["http://a.example/%61%62%63%2D%2E%5F%7E"],
+    "http://a.example/?q=~": ["http://a.example/?q=%7e"],
+    "http://a.example/#~%2F": ["http://a.example/#%7E%2f"],
+    "http://a.example/x": ["http://%61.example/x", "http://%41.example/x"],
+    "http://u@a.example/": ["http://%75@a.example/"],
+    "http://a.example/x/y": ["http://a.example/x/./y"],
+    "http://a.example/x/": ["http://a.example/x/.", "http://a.example/x/y/.."],
+    "http://a.example/y": [
+        "http://a.example/x/../y", "http://a.example/../../y", "http://a.example/x/%2E%2e/y",
+    ],
+    "http://[2001:db8::a]/": ["http://[2001:DB8::A]:80"],
+    "example://a/b/c/%7Bfoo%7D": ["eXAMPLE://a/./b/../b/%63/%7bfoo%7d"],
+    "mailto:a@b.example": ["MAILTO:%61@b.example"],
+    "urn:isbn:1": ["URN:isbn:1"],
+}
+# A uri, and others that name another bookmark.
+DIFFERENT = {
+    "http://a.example/": [
+        "https://a.example/", "http://a.example:8080/", "http://a.example:443/",
+        "http://www.a.example/", "http://u@a.example/",
+    ],
+    "http://a.example/x": [
+        "http://a.example/x/", "http://a.example/X", "http://a.example//x",
+        "http://a.example/x?", "http://a.example/x#",
+    ],
+    "http://a.example/x#a": ["http://a.example/x#b"],
+    "http://a.example/?a=1&b=2": ["http://a.example/?b=2&a=1"],
+    "http://a.example/?q=A": ["http://a.example/?q=a"],
+    "http://a.example/?q=a+b": ["http://a.example/?q=a%20b"],
+    "http://a.example/?q=x/../y": ["http://a.example/?q=y"],
+    "http://a.example/#x/../y": ["http://a.example/#y"],
+    "http://a.example/x/y": ["http://a.example/x%2Fy"],
+    "http://a.example/%3Fq": ["http://a.example/?q"],
+    "http://a.example/%25%37E": ["http://a.example/%7E"],
+    "http://a.example/%2541": ["http://a.example/%41"],
+    "https://a.example:80/": ["https://a.example/"],
+    "x:/.//a.example/": ["x://a.example/"],
+    "http://u@a.example/": ["http://U@a.example/"],
+    "urn:isbn:1": ["urn:ISBN:1"],
+    "mailto:a@b.example": ["mailto:A@b.example"],
+    "data:,a": ["data:,A"],
+}
 
 
-@pytest.mark.parametrize("one, other", SAME)
-def test_equivalent_uris_name_the_same_bookmark(app, add, one, other):
-    for stored, sent in ((one, other), (other, one)):
+@pytest.mark.parametrize("one, others", SAME.items())
+def test_equivalent_uris_name_the_same_bookmark(app, add, one, others):
+    for stored, sent in [pair for other in others for pair in ((one, other), (other, one))]:
         bookmark = add(stored)
         assert bookmark["uri"] == stored
         assert app.get("/", {"uri": sent}, status=200).json == [bookmark]
@@ -446,8 +379,9 @@ def test_equivalent_uris_name_the_same_bookmark(app, add, one, other):
         app.delete(f"/{bookmark['id']}", status=204)
 
 
-@pytest.mark.parametrize("one, other", DIFFERENT)
-def test_other_uris_name_different_bookmarks(app, add, one, other):
-    first = add(one)
-    assert app.get("/", {"uri": other}, status=200).json == []
-    assert add(other)["id"] != first["id"]
+@pytest.mark.parametrize("one, others", DIFFERENT.items())
+def test_other_uris_name_different_bookmarks(app, add, one, others):
+    add(one)
+    for other in others:
+        assert app.get("/", {"uri": other}, status=200).json == []
+        add(other)

@@ -2,7 +2,6 @@
 
 import base64
 import errno
-import fcntl
 import json
 import os
 from urllib.parse import quote
@@ -606,15 +605,10 @@ def test_a_failed_write_has_a_detail(app, post, monkeypatch, code, status):
     assert app.delete(path, status=status).json.keys() == {"detail"}
 
 
-def test_a_lock_timeout_is_503_with_retry_after(app, post, data, monkeypatch):
+def test_a_lock_timeout_is_503_with_retry_after(app, post, lock_folder):
     path = f"/api/bookmarks/{post()['id']}/"
-    monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.05)
-    descriptor = os.open(data / "bookmarks", os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with lock_folder():
         error = app.patch_json(path, {"title": "U"}, status=503)
-    finally:
-        os.close(descriptor)
     assert error.json.keys() == {"detail"}
     assert int(error.headers["Retry-After"]) > 0
 
