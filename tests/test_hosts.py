@@ -371,7 +371,16 @@ def without_gc():
     gc.enable()
 
 
-def test_the_longest_unused_folders_are_closed_and_opened_again(root, without_gc, inotify):
+def test_the_longest_unused_folders_are_closed_and_opened_again(
+    root, without_gc, inotify, monkeypatch
+):
+    opened, Store = [], bookmarks.Store
+
+    def open_and_note(folder, *options):
+        opened.append(os.path.realpath(folder))
+        return Store(folder, *options)
+
+    monkeypatch.setattr(formats.http.hosts, "Store", open_and_note)
     hosts = webtest.TestApp(make_host_app(root, max_open=3))
     before, names = inotify_instances(), [f"h{number}.example.com" for number in range(8)]
     for turn in range(3):
@@ -387,6 +396,7 @@ def test_the_longest_unused_folders_are_closed_and_opened_again(root, without_gc
             hosts.get("/a/title", headers=at(A), status=404)  # This folder stays open.
             assert inotify_instances() <= before + 3
     assert inotify_instances() == before + 3
+    assert opened.count(str(root / A)) == 1
     for name in names:
         assert hosts.get("/a", headers=at(name), status=200).json["title"] == f"{name} 2"
 

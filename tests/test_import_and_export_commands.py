@@ -114,22 +114,16 @@ def test_an_import_that_only_ignores_entries_succeeds(run, data, tmp_path, monke
     assert (output, messages) == ("4 created, 0 updated, 0 unchanged, 2 ignored, 0 skipped\n", "")
 
 
-def test_an_import_says_that_it_makes_a_new_folder(run, data, tmp_path):
-    (tmp_path / "list.txt").write_text("a:b\n")
-    would_be = f"bookmarks: {data} would be a new data folder.\n"
-    assert run("import", "--dry-run", tmp_path / "list.txt", data=data)[1] == would_be
-    new = f"bookmarks: {data} is a new data folder.\n"
-    assert run("import", tmp_path / "list.txt", data=data)[1] == new
-    assert run("import", tmp_path / "list.txt", data=data)[1] == ""
-
-
 def test_a_dry_run_says_what_would_be_and_creates_nothing(run, data, tmp_path):
     (tmp_path / "one.html").write_text(NETSCAPE)
     output, messages = run("import", "--dry-run", tmp_path / "one.html", data=data, status=1)
     assert not data.exists()
+    assert messages.startswith(f"bookmarks: {data} would be a new data folder.\n")
     done, done_messages = run("import", tmp_path / "one.html", data=data, status=1)
     assert output == f"would be: {done}"
     assert messages == done_messages.replace("is a new", "would be a new")
+    again = run("import", tmp_path / "one.html", data=data, status=1)[1]
+    assert "new data folder" not in again
 
 
 @pytest.mark.parametrize("name", ["no/data", "list.txt"])
@@ -139,16 +133,6 @@ def test_a_dry_run_fails_if_the_import_would(run, tmp_path, name):
     dry = run("import", "--dry-run", tmp_path / "list.txt", **options)
     assert dry == run("import", tmp_path / "list.txt", **options)
     assert str(options["data"]) in dry[1]
-
-
-@pytest.mark.parametrize("name", ["json", "xbel", "csv", "netscape"])
-def test_an_export_is_imported_without_loss(run, filled, tmp_path, name):
-    exported, _ = run("export", "--format", name, data=filled)
-    (tmp_path / "file").write_text(exported)
-    output, _ = run("import", tmp_path / "file", data=tmp_path / "other")
-    assert output == THREE_CREATED
-    again, _ = run("export", "--format", name, data=tmp_path / "other")
-    assert sorted(again.splitlines()) == sorted(exported.splitlines())
 
 
 def test_an_export_is_imported_through_a_pipe(run, filled, tmp_path):
@@ -169,11 +153,15 @@ def test_the_named_format_wins_over_the_detected_one(run, data, tmp_path):
 @pytest.mark.usefixtures("empty")
 def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(run, data, tmp_path):
     (tmp_path / "bad").write_bytes(b"\0\1")
+    lines = '{"uri": "https://example.com/"},\n' * 5_000
+    (tmp_path / "cut.json").write_text(f'[{lines}{{"uri": ')
     (tmp_path / "good").write_text("https://example.com/\n")
-    output, messages = run("import", tmp_path / "bad", tmp_path / "good", data=data, status=1)
-    assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
-    assert messages.startswith(f"{tmp_path / 'bad'}: ") and "binary data" in messages
-    assert ": :" not in messages
+    files = [tmp_path / name for name in ("bad", "cut.json", "good")]
+    output, messages = run("import", *files, data=data, status=1)
+    assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 2 skipped\n"
+    bad, cut = messages.splitlines()
+    assert bad.startswith(f"{files[0]}: ") and "binary data" in bad
+    assert "line 5001" in cut and ": :" not in messages
 
 
 @pytest.mark.usefixtures("empty")
@@ -185,14 +173,6 @@ def test_a_missing_file_does_not_stop_the_import_of_others(run, data, tmp_path):
     assert messages.splitlines() == reasons
     assert output == "350 created, 0 updated, 0 unchanged, 0 ignored, 2 skipped\n"
     assert len(list((data / "bookmarks").iterdir())) == 350
-
-
-def test_nothing_of_a_malformed_json_document_is_imported(run, data, tmp_path):
-    lines = '{"uri": "https://example.com/"},\n' * 5_000
-    (tmp_path / "x.json").write_text(f'[{lines}{{"uri": ')
-    output, messages = run("import", tmp_path / "x.json", data=data, status=1)
-    assert output == "0 created, 0 updated, 0 unchanged, 0 ignored, 1 skipped\n"
-    assert "line 5001" in messages
 
 
 @pytest.mark.usefixtures("empty")
@@ -233,42 +213,27 @@ def test_a_terminal_shows_the_progress_of_an_import(run, data, tmp_path):
 # --- Export ---
 
 
-def test_an_export_writes_a_file(run, filled, tmp_path):
-    run("export", "--format", "text", tmp_path / "out.txt", data=filled)
-    lines = (tmp_path / "out.txt").read_text().splitlines()
-    uris = {line.split("\t")[0] for line in lines}
-    assert uris == {entry["uri"] for entry in ENTRIES}
-    assert list(tmp_path.glob("*.part")) == []
-
-
-SUFFIXES = {
-    ".html": "netscape",
-    ".xbel": "xbel",
-    ".csv": "csv",
-    ".json": "json",
-    ".TXT": "text",
-}
+SUFFIXES = {".html": "netscape", ".xbel": "xbel", ".csv": "csv", ".json": "json", ".TXT": "text"}
 
 
 def test_each_format_of_exports_has_a_suffix():
     assert {*EXPORT_SUFFIXES.values()} == LISTS_BY_NAME.keys() - {"html"}
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_the_suffix_of_the_file_names_the_format_of_an_export(run, filled, tmp_path, suffix):
-    file = tmp_path / f"out{suffix}"
-    run("export", file, data=filled)
-    exported, _ = run("export", "--format", SUFFIXES[suffix], data=filled)
-    assert file.read_bytes().decode() == exported
+def test_the_suffix_of_the_file_names_the_format_of_an_export(run, filled, tmp_path):
+    for suffix, name in SUFFIXES.items():
+        file = tmp_path / f"out{suffix}"
+        run("export", file, data=filled)
+        exported, _ = run("export", "--format", name, data=filled)
+        assert file.read_bytes().decode() == exported
+    assert list(tmp_path.glob("*.part")) == []
 
 
 @pytest.mark.parametrize("name", ["out", "out.doc", "out.json.gz", ".json"])
 def test_an_export_refuses_an_unknown_suffix_without_a_format(run, filled, tmp_path, name):
     file = tmp_path / name
     _, messages = run("export", file, data=filled, status=1)
-    suffixes = ", ".join(EXPORT_SUFFIXES)
-    advice = f"ends in none of {suffixes}. Name the format with --format."
-    assert messages == f"bookmarks: {file} {advice}\n"
+    assert messages.startswith(f"bookmarks: {file} ends in none of {', '.join(EXPORT_SUFFIXES)}.")
     assert not file.exists()
     run("export", "--format", "csv", file, data=filled)
     assert file.read_text().startswith("id,uri,")
@@ -308,20 +273,16 @@ def test_an_export_replaces_a_file_only_when_it_succeeds(run, data, tmp_path):
 
 
 def test_an_export_to_a_symbolic_link_replaces_its_target(run, filled, tmp_path):
-    target, link = tmp_path / "target", tmp_path / "link.json"
+    target, link, loop = (tmp_path / name for name in ("target", "link.json", "loop.json"))
     target.touch(mode=0o600)
     link.symlink_to(target)
-    run("export", link, data=filled)
-    assert link.is_symlink()
-    assert target.read_text() == run("export", data=filled)[0]
-    assert target.stat().st_mode & 0o777 == 0o600
-
-
-def test_an_export_replaces_a_symbolic_link_to_itself(run, filled, tmp_path):
-    loop = tmp_path / "loop.json"
     loop.symlink_to(loop)
-    run("export", loop, data=filled)
-    assert loop.read_text() == run("export", data=filled)[0]
+    exported, _ = run("export", data=filled)
+    for file, written in ((link, target), (loop, loop)):
+        run("export", file, data=filled)
+        assert written.read_text() == exported
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o600
 
 
 def test_an_export_writes_to_a_named_pipe(run, filled, tmp_path):
