@@ -10,8 +10,7 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-MAX_NUMBER = 10**18 - 1  # It fits into 64 bits. openapi.json names this limit.
-# `int` raises ValueError for more than 4,300 digits.
+# Such a number fits into 64 bits. `int` raises ValueError for more than 4,300 digits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 MAX_VALUE = 4_096  # The bytes of one search or tag.
@@ -98,5 +97,5 @@ def _parse_number(values: Mapping[str, str], name: str) -> int | None:
     if name not in values:
         return None
     if not UP_TO_18_DIGITS.fullmatch(values[name]):
-        raise BadQuery(f"The parameter {name} must be a whole number from 0 to {MAX_NUMBER}.")
+        raise BadQuery(f"The parameter {name} must be a whole number of at most 18 digits.")
     return int(values[name])

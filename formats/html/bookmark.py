@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from formats.html import editor
-from formats.html.editor import BookmarkForm
+from formats.html.editor import BookmarkForm, FormParts
 from formats.html.frame import Note, e, write_page
 from formats.html.parts import date_html, host_html, title_link
 from formats.listing import Site, View, with_query
@@ -27,10 +27,10 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
     values = view.values
     list_query = values.get("_list")
     form = BookmarkForm(list_query=list_query, closes_window=values.get("close", ""))
-    focus = ""
+    parts = FormParts()
     if list_query is not None:  # The user has clicked "Edit" in a list.
-        focus = "title"
-    form_html = editor.edit_form(site, form.showing(entry), focus=focus)
+        parts = FormParts(focus="title")
+    form_html = editor.edit_form(site, form.showing(entry), parts)
     yield _page(entry, site, form_html, list_query).encode()
 
 
@@ -42,8 +42,7 @@ def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     """
     date = date_html(entry.bookmark.created)
     note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
-    checkbox = _description_checkbox(entry, sent, is_checked=False)
-    form_html = _merged_form(entry, site, sent, checkbox)
+    form_html = _merged_form(entry, site, sent, notes={}, is_text_added=False)
     return _page(entry, site, note + form_html, sent.list_query)
 
 
@@ -57,28 +56,28 @@ def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
         notes["title"] = editor.other_value("You typed:", title)
-    checkbox = _description_checkbox(entry, sent, is_checked=True)
-    return _merged_form(entry, site, sent, checkbox, notes)
+    return _merged_form(entry, site, sent, notes, is_text_added=True)
 
 
 def _merged_form(
-    entry: Entry, site: Site, sent: BookmarkForm, checkbox: str, notes: Mapping[str, Note] = {}
+    entry: Entry, site: Site, sent: BookmarkForm, notes: Mapping[str, Note], is_text_added: bool
 ) -> str:
-    """Return the form of a stored bookmark, with the tags of the form `sent` after the stored."""
+    """Return the form of a stored bookmark, with the tags of the form `sent` after the stored.
+
+    `is_text_added` says whether the checkbox is checked that adds the sent description.
+    """
     form = sent.showing(entry)
     folded_tags = set(map(fold, entry.bookmark.tags))
     tags = split_tags(form.text("tags"))
     tags += [tag for tag in split_tags(sent.text("tags")) if fold(tag) not in folded_tags]
     texts = {**form.texts, "tags": ", ".join(tags)}
     form = replace(form, texts=texts, unread=form.unread or sent.unread)
-    return editor.edit_form(site, form, notes=notes, checkbox_html=checkbox, focus="tags")
-
-
-def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) -> str:
     description = sent.text("description").strip()
-    if description in entry.bookmark.description:
-        return ""
-    return editor.quote_checkbox(description, is_checked=is_checked)
+    checkbox = ""
+    if description not in entry.bookmark.description:
+        checkbox = editor.quote_checkbox(description, is_checked=is_text_added)
+    parts = FormParts(notes=notes, checkbox=checkbox, focus="tags")
+    return editor.edit_form(site, form, parts)
 
 
 def _values(entry: Entry, site: Site) -> str:
@@ -123,4 +122,5 @@ def write_add(form: BookmarkForm, site: Site) -> str:
         if not form.text(name):
             focus = name
             break
-    return write_page("Add a bookmark", editor.edit_form(site, form, focus=focus), site)
+    form_html = editor.edit_form(site, form, FormParts(focus=focus))
+    return write_page("Add a bookmark", form_html, site)

@@ -95,19 +95,20 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
         """Read the fields that a browser has sent, in a form or in the query of an address."""
-        tags = fields.get("tags", ())
-        # `fold_tag` has a cache, and a sent tag may still be of any length.
-        others = [tag for tag in tags if tag.casefold() != UNREAD]
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
-        texts["tags"] = ", ".join(others)
         quote = fields.get("_quote")  # The text of a ticked `quote_checkbox`.
         if quote:
             paragraphs = (texts.get("description", ""), _sent_text(quote))
             texts["description"] = "\n\n".join(filter(None, paragraphs))
+        # A tag can be of any length here. `fold_tag` would keep it in its cache.
+        tags = fields.get("tags", ())
+        others = [tag for tag in tags if tag.casefold() != UNREAD]
+        texts["tags"] = ", ".join(others)
+        has_unread_tag = len(others) < len(tags)
         return cls(
             texts=texts,
-            unread=bool(fields.get("unread")) or len(others) < len(tags),
+            unread=has_unread_tag or bool(fields.get("unread")),
             opened=fields.get("_opened", ""),
             list_query=fields.get("_list"),
             closes_window=fields.get("close", ""),
@@ -200,38 +201,34 @@ def shown_version(entry: Entry) -> str:
 # --- Writing ---
 
 
-def edit_form(
-    site: Site,
-    form: BookmarkForm,
-    save_label: str = "Save",
-    *,
-    notes: Mapping[str, Note] = {},
-    checkbox_html: str = "",
-    focus: str = "",
-    link_html: str | None = None,
-) -> str:
-    """Return the HTML of a form that adds or changes a bookmark.
+class FormParts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a form shows beside the fields of the bookmark."""
 
-    `notes` appear below the fields of these names, and the field `focus` has the focus. The
-    checkbox stands above the button that saves, the link beside it. By default, the link leads
-    back to the list.
-    """
-    if link_html is None:
-        link_html = cancel_link(site, form)
-    parts = []
+    notes: Mapping[str, Note] = {}  # The note below each field, by the name of the field.
+    focus: str = ""  # The name of the field that has the focus.
+    checkbox: str = ""  # The HTML of a checkbox.
+    save_label: str = "Save"
+    link: str = ""  # The HTML of a link beside the button that saves.
+
+
+def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) -> str:
+    """Return the HTML of a form that adds or changes a bookmark."""
+    fields = ""
     for name in LABELS:
-        parts.append(_field(name, form.text(name), notes.get(name), has_focus=name == focus))
+        note = parts.notes.get(name)
+        fields += _field(name, form.text(name), note, has_focus=name == parts.focus)
         if name == "tags":
-            parts.append(_tag_checkboxes(site, form))
-    parts += [checkbox_html, _unread_checkbox(form), submit_button(save_label, link_html)]
+            fields += _tag_checkboxes(site, form)
+    links = f"{parts.link} {_cancel_link(site, form)}"
+    button = submit_button(parts.save_label, links)
+    content = f"{fields}{parts.checkbox}{_unread_checkbox(form)}{button}"
     path = f"{site.path}/-/add"
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
     # Without autocomplete="off", a browser that reloads the page could put the old text into the
     # form of a newer version.
-    attributes = 'class="editor" autocomplete="off"'
-    return post_form(path, hidden, "".join(parts), attributes=attributes)
+    return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
 
 
 def _unread_checkbox(form: BookmarkForm) -> str:
@@ -302,7 +299,7 @@ def quote_checkbox(sent_description: str, is_checked: bool) -> str:
     )
 
 
-def cancel_link(site: Site, form: BookmarkForm) -> str:
+def _cancel_link(site: Site, form: BookmarkForm) -> str:
     """Return a link back to the list from which the form was opened, if there is one."""
     if form.list_query is None:
         return ""

@@ -22,57 +22,52 @@ def e(text: str) -> str:
     return escape(text)
 
 
-def begin(title: str, site: Site) -> str:
-    """Return a page up to its main part."""
-    return _begin(title, site, [], f"{site.path}/-/add", [])
-
-
-def begin_list(title: str, listing: Listing) -> str:
-    """Return the page of a list up to its main part."""
-    site = listing.site
-    add_address = with_query(f"{site.path}/-/add", [("_list", listing.list_query)])
-    searched = listing.linked_filter
-    words = dict(listing.filter).get("q", "")
-    if listing.has_long_filter and len(words) <= _MAX_WORDS_OF_LONG_FILTER:
-        searched = [("q", words)]  # The user can shorten them.
-    return _begin(title, site, listing.linked_filter, add_address, searched + listing.order)
-
-
-def _begin(
-    title: str, site: Site, filter: Parameters, add_address: str, searched: Parameters
-) -> str:
-    """`searched` are the parameters in the form to search."""
+def begin(title: str, site: Site, listing: Listing | None = None) -> str:
+    """Return a page up to its main part. The links of the page of a list repeat its query."""
     path = e(site.path)
-    head = _head(title, site)
+    filter: Parameters = []
+    if listing:
+        filter = listing.linked_filter
     feed = e(feed_address(site, filter))
-    brand = _brand(site)
-    search = _search(site, searched)
-    unread_link = _unread_link(site)
     login_link = ""
     if site.has_login:
         label = "Log in" if site.is_visitor else "Log out"
         login_link = f'<a href="{path}/-/login">{label}</a>\n'
     add_link = ""
     if not site.is_visitor:
-        add_link = f'<a class="button primary" id="add" href="{e(add_address)}">Add</a>\n'
+        add_link = _add_link(site, listing)
     return (
-        f'{head}<link rel="alternate" type="application/atom+xml" '
-        f'title="Feed of bookmarks" href="{feed}">\n</head>\n<body>\n'
-        '<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n{brand}{search}'
+        f"{_head(title, site)}"
+        f'<link rel="alternate" type="application/atom+xml" title="Feed" href="{feed}">\n'
+        '</head>\n<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
+        f'<header class="top">\n{_brand(site)}{_search(site, listing)}'
         # On narrow screens, CSS shows this button in place of the links.
         '<button class="more" popovertarget="pages">Pages</button>\n'
-        f'<nav id="pages" popover aria-label="Pages of the service">{unread_link}'
-        f'<a href="{path}/tags">Tags</a>\n'
-        f'<a href="{path}/-/tools">Tools</a>\n'
+        f'<nav id="pages" popover aria-label="Pages of the service">{_unread_link(site)}'
+        f'<a href="{path}/tags">Tags</a>\n<a href="{path}/-/tools">Tools</a>\n'
         f"{login_link}</nav>\n{add_link}</header>\n"
     )
+
+
+def _add_link(site: Site, listing: Listing | None) -> str:
+    address = f"{site.path}/-/add"
+    if listing:  # The form then leads back to the list.
+        address = with_query(address, [("_list", listing.list_query)])
+    return f'<a class="button primary" id="add" href="{e(address)}">Add</a>\n'
 
 
 def begin_login(title: str, site: Site) -> str:
     """Return a page up to its main part, without links to pages that need a login."""
     brand = _brand(site)
     return f'{_head(title, site)}</head>\n<body>\n<header class="top">\n{brand}</header>\n'
+
+
+def list_head(title: str, summary: str, controls: str = "") -> str:
+    """Return the heading of a page that is like a list."""
+    return (
+        f'<div class="head">\n<h1>{title}</h1>\n'
+        f'<p class="total" role="status">{summary}</p>\n{controls}</div>\n'
+    )
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
@@ -133,16 +128,29 @@ def _unread_link(site: Site) -> str:
     return f'<a href="{address}">Unread <span>{count:,}</span></a>\n'
 
 
-def _search(site: Site, searched: Parameters) -> str:
-    hidden = _hidden_inputs([parameter for parameter in searched if parameter[0] != "q"])
-    words = e(dict(searched).get("q", ""))
+def _search(site: Site, listing: Listing | None) -> str:
+    """Return the form to search in the list."""
+    parameters: Parameters = []
+    if listing:
+        parameters = _search_parameters(listing)
+    hidden = _hidden_inputs([parameter for parameter in parameters if parameter[0] != "q"])
+    words = e(dict(parameters).get("q", ""))
+    attributes = 'dir="auto" placeholder="Search" autocomplete="off" data-completes="search"'
     return (
         f'<form class="search" role="search" action="{e(site.path)}/">{hidden}'
         '<label class="unseen" for="q">Search</label>'
-        f'<div class="combo"><input type="search" id="q" name="q" value="{words}" dir="auto" '
-        'placeholder="Search" autocomplete="off" data-completes="search"></div>\n'
+        f'<div class="combo"><input type="search" id="q" name="q" value="{words}" '
+        f"{attributes}></div>\n"
         f'<button class="find" aria-label="Search">{_LENS}</button>\n{_HELP}</form>\n'
     )
+
+
+def _search_parameters(listing: Listing) -> Parameters:
+    """Return the parameters of the list that the form repeats."""
+    words = dict(listing.filter).get("q", "")
+    if listing.has_long_filter and len(words) <= _MAX_WORDS_OF_LONG_FILTER:
+        return [("q", words), *listing.order]  # The user can shorten them.
+    return listing.linked_filter + listing.order
 
 
 SEARCH_EXAMPLES = (
@@ -227,23 +235,23 @@ def changed_notice(values: Mapping[str, str]) -> str:
     if not texts:
         return ""
     notice = " ".join(texts)
-    return f'<p class="saved" role="status">{notice}</p>\n'
+    # Screen readers read out an alert that script.js adds to a page, but not a new status.
+    return f'<p class="saved" role="alert">{notice}</p>\n'
 
 
-_PAGE_LABELS = {"first": "First", "prev": "Newer", "next": "Older", "last": "Last"}
+_PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "Last"}
 
 
-def page_links(links: Mapping[str, str], labels: Mapping[str, str] = _PAGE_LABELS) -> str:
-    """Return links to other pages of a list, such as the next page."""
+def page_links(links: Mapping[str, str]) -> str:
+    """Return links to other pages of a list by link relation, such as next."""
     html = ""
     for relation, address in links.items():
         attributes = ""
         if relation in ("prev", "next"):  # HTML does not define the relations first and last.
             attributes = f" rel={relation}"
-        html += f'<a class="button" href="{e(address)}"{attributes}>{labels[relation]}</a>\n'
-    if not html:
-        return ""
-    return f'<nav class="pages" aria-label="Pages">\n{html}</nav>\n'
+        label = _PAGE_LABELS[relation]
+        html += f'<a class="button" href="{e(address)}"{attributes}>{label}</a>\n'
+    return f'<nav class="pages" aria-label="Pages">{html}</nav>\n'
 
 
 def number_of_bookmarks(number: int) -> str:

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import quote_plus, urlencode
 
 from formats.html import frame
@@ -30,21 +30,21 @@ _LONG_FILTER_NOTE = (
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write the page of a list."""
-    item = _item_writer(listing)
-    page_links = ""
-    if not listing.has_long_filter:
-        page_links = frame.page_links(listing.links)
+    items = _ItemWriter(listing)
+    links = listing.links
+    if listing.has_long_filter:
+        links = {}
     parts = [
-        frame.begin_list(_title(listing), listing),
+        frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
         # In a field of a form, the key Enter presses the form's first button, so the bar comes
         # before the items.
         bar(listing),
         '<ol class="list">\n',
-        *map(item, listing.selection.entries),
+        *map(items.write, listing.selection.entries),
         "</ol>\n",
-        page_links,
+        frame.page_links(links),
         "</main>\n",
         _aside(listing),
         "</div>\n",
@@ -83,7 +83,7 @@ def _head(listing: Listing) -> str:
     notice = frame.changed_notice(listing.view.values)
     nothing = ""
     if not listing.selection.entries:
-        nothing = f'<div class="nothing">\n{_nothing_here(listing)}</div>\n'
+        nothing = _nothing_here(listing)
     select = SELECT
     if listing.site.is_visitor:
         select = ""
@@ -92,7 +92,7 @@ def _head(listing: Listing) -> str:
         f'<div class="head">\n{heading}'
         f'<p class="total" role="status">{total}</p>\n'
         f"{retag_forms}{sort_menu}{select}</div>\n"
-        f"{notice}{note}{nothing}"
+        f'{notice}{note}<div class="nothing">{nothing}</div>\n'
     )
 
 
@@ -191,9 +191,9 @@ def _no_such_page(listing: Listing) -> str:
 
 
 def _address_before_tag(listing: Listing, number_of_links: int) -> str:
-    """Return an escaped address that ends with `tag=`, for links that append their tag.
+    """Return an escaped address such as `/?tag=css&amp;tag=`, to which links append their tag.
 
-    The links add the tag to the filter of the list, unless they would repeat it too often.
+    It has the filter of the list, unless so many links would repeat it too often.
     """
     parameters: Parameters = []
     if listing.can_repeat_filter(number_of_links):
@@ -206,73 +206,71 @@ def _address_before_tag(listing: Listing, number_of_links: int) -> str:
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
-def _item_writer(listing: Listing) -> Callable[[Entry], str]:
-    """Return a function that writes the list item of a bookmark.
+class _ItemWriter:
+    """Writes the list items of one page.
 
-    The buttons of an item submit the form of `bar`, which has the versions of all items. Visitors
-    see no buttons.
+    The buttons of an item submit the form of `bar`, which has the versions of all items.
     """
-    is_visitor = listing.site.is_visitor
-    escape_and_mark = marker(words_to_mark(listing.query.search))
-    number_of_links = 0
-    for entry in listing.selection.entries:
-        # The edit link encodes the filter twice.
-        number_of_links += len(entry.bookmark.tags) + 2
-    before_tag = _address_before_tag(listing, number_of_links)
-    list_query = ""
-    if listing.can_repeat_filter(number_of_links):
-        list_query = listing.list_query
-    edit_query = e(urlencode({"_list": list_query}))
-    path = e(listing.site.path)
-    before_host = e(with_query(f"{listing.site.path}/", [("q", "site:")]))
 
-    def host_link(uri: str) -> str:
+    def __init__(self, listing: Listing) -> None:
+        self._path = e(listing.site.path)
+        self._is_visitor = listing.site.is_visitor
+        # Escapes a text, and marks the words of the search in it.
+        self._mark = marker(words_to_mark(listing.query.search))
+        # The edit link of each item encodes the filter twice.
+        number_of_links = 2 * len(listing.selection.entries)
+        for entry in listing.selection.entries:
+            number_of_links += len(entry.bookmark.tags)
+        self._before_tag = _address_before_tag(listing, number_of_links)
+        list_query = ""
+        if listing.can_repeat_filter(number_of_links):
+            list_query = listing.list_query
+        self._edit_query = e(urlencode({"_list": list_query}))
+
+    def write(self, entry: Entry) -> str:
+        """Return the list item of a bookmark."""
+        bookmark = entry.bookmark
+        attributes = f'id="b-{bookmark.id}" dir="auto"'
+        shown_tags: Sequence[str] = bookmark.tags
+        if UNREAD in entry.tags:  # CSS shows a dot beside the title in place of this tag.
+            attributes += ' class="unread"'
+            shown_tags = [tag for tag in bookmark.tags if fold_tag(tag) != UNREAD]
+        edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
+        checkbox = ""
+        actions = ""
+        if not self._is_visitor:
+            checkbox = _checkbox(bookmark.id)
+            actions = _actions(entry, self._path, edit_address)
+        title = title_link(bookmark, self._mark)
+        description = ""
+        if bookmark.description:
+            description = _description(bookmark.description, edit_address, self._mark)
+        host = self._host_link(bookmark.uri)
+        date = date_html(bookmark.created)
+        tags = self._tag_links(shown_tags)
+        # The actions come first, so that the key Tab leads from the title to them.
+        meta = f'{actions}{host} {date} <span class="tags">{tags}</span>'
+        return (
+            f"<li {attributes}>\n{checkbox}<h2>{title}</h2>\n"
+            f'{description}<p class="meta">{meta}</p>\n</li>\n'
+        )
+
+    def _host_link(self, uri: str) -> str:
         host = host_of(uri)
         if not host:
             return ""
-        return f'<a href="{before_host}{_quote(host)}">{escape_and_mark(host)}</a>'
+        return f'<a href="{self._path}/?q=site%3A{_quote(host)}">{self._mark(host)}</a>'
 
-    def links_to_tags(tags: Sequence[str]) -> str:
+    def _tag_links(self, tags: Sequence[str]) -> str:
         links = []
         for tag in tags:
-            links.append(f'<a href="{before_tag}{_quote(tag)}">{escape_and_mark(tag)}</a> ')
+            links.append(f'<a href="{self._before_tag}{_quote(tag)}">{self._mark(tag)}</a> ')
         return "".join(links)
-
-    def item(entry: Entry) -> str:
-        bookmark = entry.bookmark
-        edit_address = f"{path}/{bookmark.id}?{edit_query}"
-        title = title_link(bookmark, escape_and_mark)
-        description = ""
-        if bookmark.description:
-            description = _description(bookmark.description, edit_address, escape_and_mark)
-        attributes = ""
-        shown_tags: Sequence[str] = bookmark.tags
-        if UNREAD in entry.tags:  # CSS shows a dot beside the title in place of this tag.
-            attributes = ' class="unread"'
-            shown_tags = [tag for tag in bookmark.tags if fold_tag(tag) != UNREAD]
-        checkbox = ""
-        actions = ""
-        if not is_visitor:
-            checkbox = _checkbox(bookmark.id)
-            actions = _actions(entry, path, edit_address)
-        host = host_link(bookmark.uri)
-        date = date_html(bookmark.created)
-        tags = links_to_tags(shown_tags)
-        return (
-            f'<li id="b-{bookmark.id}" dir="auto"{attributes}>\n{checkbox}<h2>{title}</h2>\n'
-            # The actions come first, so that the key Tab leads from the title to them.
-            f'{description}<p class="meta">{actions}'
-            f'{host} {date} <span class="tags">{tags}</span></p>\n</li>\n'
-        )
-
-    return item
 
 
 def _checkbox(id: str) -> str:
-    return (
-        '<input type="checkbox" form="many" name="selected" '
-        f'value="{id}" aria-label="Select">\n'
-    )
+    attributes = f'form="many" name="selected" value="{id}" aria-label="Select"'
+    return f'<input type="checkbox" {attributes}>\n'
 
 
 def _actions(entry: Entry, path: str, edit_address: str) -> str:

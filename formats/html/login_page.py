@@ -31,7 +31,7 @@ def write_login_page(
         f"{button}"
     )
     hidden = [("next", target), *pending_fields]
-    main = frame.post_form(f"{site.path}/-/login", hidden, content, attributes='class="editor"')
+    main = frame.post_form(f"{site.path}/-/login", hidden, content)
     if pending_fields:
         main = (
             '<p role="status">Nothing was saved yet, and nothing that you typed is '

@@ -1,7 +1,6 @@
 """Mark the matches of a search in the texts of a list."""
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from formats.html.frame import e
@@ -10,7 +9,6 @@ from storage.search import fold_text
 Escape = Callable[[str], str]  # From a text to HTML.
 
 _fold_character = functools.lru_cache(maxsize=4096)(fold_text)
-_RUN = re.compile(b"\0+|\1+")  # Adjacent characters, either all in a match (1) or all not (0).
 
 
 def marker(words: Iterable[str]) -> Escape:
@@ -20,47 +18,57 @@ def marker(words: Iterable[str]) -> Escape:
         return e
 
     def mark(text: str) -> str:
-        found = _find(text, different)
-        parts = []
-        for run in _RUN.finditer(found):
-            part = e(text[run.start() : run.end()])
-            if found[run.start()]:
-                part = f"<mark>{part}</mark>"
-            parts.append(part)
-        return "".join(parts)
+        html = ""
+        end_of_last = 0
+        for start, end in _merged(_find(text, different)):
+            html += e(text[end_of_last:start])
+            html += f"<mark>{e(text[start:end])}</mark>"
+            end_of_last = end
+        return html + e(text[end_of_last:])
 
     return mark
 
 
-def _find(text: str, words: Iterable[str]) -> bytearray:
-    """Return a byte for each character of the text: 1 if it is in a match of a word, else 0.
+def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
+    """Return the start and the end of each match of a word in the text.
 
     A regular expression would not do: `re` keeps the last 512 compiled patterns, and patterns of
     long searches would take up to 1.5 GB.
     """
     folded = fold_text(text)
-    indexes = _indexes(text)
-    found = bytearray(len(text))
+    position_in_text = _positions(text)
+    matches = []
     for word in words:
         start = folded.find(word)
         while start >= 0:
             end = start + len(word)
-            first = indexes[start]
-            last = indexes[end - 1]
-            found[first : last + 1] = b"\1" * (last + 1 - first)
+            last = position_in_text[end - 1]
+            matches.append((position_in_text[start], last + 1))
             start = folded.find(word, end)
-    return found
+    return matches
 
 
-def _indexes(text: str) -> Sequence[int]:
-    """Return the index in the text for each character of the folded text.
+def _positions(text: str) -> Sequence[int]:
+    """Return the position in the text for each character of the folded text.
 
     Folding replaces a character by none, one or several: "ﬁ" becomes "fi", so "aﬁ" has the
-    indexes 0, 1 and 1.
+    positions 0, 1 and 1.
     """
     if text.isascii():
         return range(len(text))
-    indexes = []
-    for index, character in enumerate(text):
-        indexes += [index] * len(_fold_character(character))
-    return indexes
+    positions = []
+    for position, character in enumerate(text):
+        positions += [position] * len(_fold_character(character))
+    return positions
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges in order; those that overlap or touch each other become one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            last_start, last_end = merged.pop()
+            start = last_start
+            end = max(last_end, end)
+        merged.append((start, end))
+    return merged

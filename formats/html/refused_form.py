@@ -7,7 +7,14 @@ from msgspec.structs import replace
 
 from formats.html import frame
 from formats.html.bookmark import typed_form
-from formats.html.editor import LABELS, BookmarkForm, cancel_link, edit_form, other_value, texts_of
+from formats.html.editor import (
+    LABELS,
+    BookmarkForm,
+    FormParts,
+    edit_form,
+    other_value,
+    texts_of,
+)
 from formats.html.error_page import Problem, detail_html, people_text, problem_html
 from formats.html.frame import Note
 from formats.html.list_forms import tags_field
@@ -17,41 +24,40 @@ from storage.index import Entry
 
 
 def _alert(content: str) -> str:
-    return f'<div class="alert" role="alert">\n{content}</div>\n'
+    return f'<div class="notice alert" role="alert" tabindex="-1">\n{content}</div>\n'
 
 
 def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the form of a bookmark as it was sent, with errors above it and below each field."""
-    errors = _sentences(problem)
-    if problem.bookmark_url:
-        errors = {"uri": detail_html(problem)}
-    notes = {}
-    focus = ""
-    for name, text in errors.items():
-        notes[name] = ("error", text)
-        focus = focus or name
-    _, _, id = path.partition("/-/edit/")
+    _, _, id = path.partition("/-/edit/")  # Empty in a form that adds a bookmark.
     label = "Save"
     if problem.deleted:  # The bookmark was deleted meanwhile, and can only be added again.
         id = ""
         label = "Save it as a new bookmark"
     form = replace(BookmarkForm.read(fields), id=id)
-    editor = edit_form(site, form, label, notes=notes, focus=focus)
-    main = _alert(_not_saved(problem)) + editor
+    notes = _notes(problem)
+    first_wrong_field = next(iter(notes), "")
+    parts = FormParts(notes=notes, focus=first_wrong_field, save_label=label)
+    main = _alert(_not_saved(problem)) + edit_form(site, form, parts)
     return frame.write_page(problem.heading, main, site)
+
+
+def _notes(problem: Problem) -> dict[str, Note]:
+    """Return the error of each wrong field, for the form."""
+    errors = _sentences(problem)
+    if problem.bookmark_url:
+        errors = {"uri": detail_html(problem)}
+    return {name: ("error", text) for name, text in errors.items()}
 
 
 def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
-    links = []
-    for name, _ in problem.errors:
-        if name not in LABELS:
-            return "<p>Not saved yet.</p>\n" + problem_html(problem)
-        links.append(f'<a href="#{name}">{LABELS[name]}</a>')
-    if not links:
+    names = [name for name, _ in problem.errors]
+    if not names or not LABELS.keys() >= set(names):
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
     # Each error stands below its field.
+    links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in names]
     fields = ", ".join(links)
     return f"<p>Not saved yet. Please correct: {fields}</p>\n"
 
@@ -132,12 +138,9 @@ def write_two_versions(
         form = replace(form, unread=is_unread)
     form = replace(form, texts={**form.texts, **typed})
     saved = texts_of(entry.bookmark)
-    notes: dict[str, Note] = {}
-    for name in conflicts:
-        notes[name] = other_value("Saved now:", saved[name])
+    notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
     keep = frame.link_button("Keep the saved version", f"{site.path}/{form.id}")
-    link = f"{keep} {cancel_link(site, form)}"
-    editor = edit_form(site, form, "Save mine", notes=notes, link_html=link)
+    editor = edit_form(site, form, FormParts(notes=notes, save_label="Save mine", link=keep))
     text = (
         "<p>This bookmark was changed elsewhere. Where the two differ, the other version "
         "is under yours. Yours is not saved yet.</p>\n"

@@ -2,7 +2,6 @@
 "use strict";
 (() => {
   const path = document.documentElement.dataset.path;
-  const SCRIPT = new URL(document.currentScript.src).pathname;
   const find = (selector, root = document) => root.querySelector(selector);
   const findAll = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -26,33 +25,19 @@
     }
   }
 
-  // Screen readers announce a text only if its status element was in the page before the text.
-  function status(className, ...children) {
-    const text = make("p", { className });
-    text.setAttribute("role", "status");
-    requestAnimationFrame(() => text.append(...children));
-    return text;
-  }
-
   // --- After a form was sent ---
 
   const items = () => findAll(".list > li[id]");
-  const SENT = "bookmarks-sent"; // The key of the form that was sent last.
-  const SAVED = "bookmarks-saved"; // The key of the form that was saved last, and the bookmark's id.
+  const SENT = "bookmarks-sent"; // The form that was sent last, as a time.
+  const SAVED = "bookmarks-saved"; // The form that was saved last, and the id of its bookmark.
   const SHOWN = "bookmarks-shown"; // The items of the list that was shown last.
-  const keyOf = (form) => form.action
-    + (find("[name=_opened]", form)?.value || find("[name=uri]", form)?.value || "");
-  const [arrival] = performance.getEntriesByType("navigation");
-  const sentKey = setting("sessionStorage", SENT);
-  setting("sessionStorage", SENT, "");
-  const parameters = new URLSearchParams(location.search);
   const targetId = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
   const target = targetId && document.getElementById("b-" + targetId);
 
   // Say that the form was saved, where its bookmark is or was in the list. The key j goes on there.
   function showSaved() {
     const link = target || !targetId ? [] : [" ", make("a", { href: `${path}/${targetId}` }, "Show it")];
-    const saved = status("saved", "Saved.", ...link);
+    const saved = make("p", { className: "saved", role: "alert" }, "Saved.", ...link);
     const shown = JSON.parse(setting("sessionStorage", SHOWN) || "[]");
     const index = shown.indexOf("b-" + targetId);
     if (target || index < 0 || !items().length) {
@@ -66,49 +51,45 @@
     return place;
   }
 
-  // The service redirects after it has stored a form. A login redirects, too, and once more if it
-  // has stored the form that was sent without it.
-  const isLogin = sentKey?.startsWith(`${location.origin}${path}/-/login`);
-  if (sentKey && arrival?.type === "navigate" && arrival.redirectCount === (isLogin ? 2 : 1)) {
+  // The service redirects once after it has stored a form.
+  const [arrival] = performance.getEntriesByType("navigation");
+  const sentForm = setting("sessionStorage", SENT);
+  setting("sessionStorage", SENT, "");
+  if (sentForm && arrival?.type === "navigate" && arrival.redirectCount === 1) {
     // Browsers close only windows that a script has opened, such as that of the bookmarklet.
-    if (parameters.get("close") === "1") window.close();
+    if (new URLSearchParams(location.search).get("close") === "1") window.close();
     const id = targetId || location.pathname.slice(path.length + 1);
-    if (!isLogin) setting("sessionStorage", SAVED, JSON.stringify([sentKey, id]));
+    setting("sessionStorage", SAVED, JSON.stringify([sentForm, id]));
     const saved = showSaved();
     addEventListener("pagehide", () => saved.remove());
   }
   target?.classList.add("current");
-  addEventListener("pagehide", () => {
-    if (find(".list")) setting("sessionStorage", SHOWN, JSON.stringify(items().map(({ id }) => id)));
-  });
+  const shownIds = () => JSON.stringify(items().map(({ id }) => id));
+  addEventListener("pagehide", () => find(".list") && setting("sessionStorage", SHOWN, shownIds()));
 
-  // Back shows a form as it was before it was saved. Show the saved bookmark, so that the user does
-  // not conflict with it. The state of the history has the key of the form that was sent.
+  // Back shows a form as it was when it was sent. Show the saved bookmark in its place, so that the
+  // user does not conflict with it.
   addEventListener("pageshow", () => {
-    const [key, id] = JSON.parse(setting("sessionStorage", SAVED) || "[]");
-    const form = find(".editor");
-    if (!form || !key || history.state?.sent !== key) return;
+    const [savedForm, id] = JSON.parse(setting("sessionStorage", SAVED) || "[]");
+    if (!savedForm || history.state?.sent !== savedForm) return;
     history.replaceState(null, ""); // Browsers keep it if the address stays the same.
-    const list = find("[name=_list]", form);
+    const list = find(".editor [name=_list]");
     const query = list ? "?" + new URLSearchParams({ _list: list.value }) : "";
     location.replace(location.origin + `${path}/${id}` + query);
   });
 
   // The notice of a change belongs to this visit: a reload or a copied address must not repeat it.
-  const results = ["changed", "failed", "restored", "erased"].filter((name) => parameters.has(name));
-  results.forEach((name) => parameters.delete(name));
-  const query = parameters.size ? "?" + parameters : "";
-  if (results.length) history.replaceState(null, "", location.pathname + query + location.hash);
+  const query = location.search.replace(/[?&](changed|failed|restored|erased)=\d+/g, "");
+  if (query !== location.search) history.replaceState(null, "", location.pathname + query + location.hash);
 
   // --- Completion of tags ---
 
   const MAX_SUGGESTIONS = 6;
   const fold = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  let knownTags, areTagsLoaded = false;
+  let knownTags;
   const loadTags = () => knownTags ||= request(path + "/tags.json")
     .then(async (answer) => (await answer.json()).map((known) => ({ ...known, folded: fold(known.tag) })))
-    .catch(() => [])
-    .finally(() => { areTagsLoaded = true; });
+    .catch(() => []);
 
   // In a field for tags, the text between two commas around the caret: its start, end, and text up
   // to the caret. In a search, the text from the # of a term.
@@ -125,7 +106,6 @@
       return { start, end: caret, text: term ? fold(term[2]) : "" };
     },
   };
-  // How a chosen tag is written.
   const FORMS = {
     tags: (tag, start) => (start ? " " : "") + tag + ", ",
     search: (tag) => (/[\s()"]/.test(tag) ? `"${tag}" ` : tag + " "),
@@ -150,7 +130,6 @@
       input.setAttribute("aria-activedescendant", item.id);
     }
 
-    // Show these tags with the first one selected, or hide the list if there are none.
     function show(found) {
       list.replaceChildren(...found.map(({ tag, count }, number) =>
         make("li", { id: `${id}-${number}`, role: "option" }, make("bdi", {}, tag), make("span", {}, String(count)))));
@@ -185,15 +164,13 @@
       if (place().text === text && document.activeElement === input) show(text ? matches(all, text) : []);
     }
 
-    // Only the first focus moves the caret. Later, the user has chosen where it is. After Tab, Firefox
-    // selects the whole value, but only once the listeners of the event have run.
+    // Only the first focus moves the caret. Later, the user has chosen where it is.
     function prepare() {
       loadTags();
       if (kind !== "tags") return;
-      if (input.value.trim()) input.value = input.value.replace(/[,\s]*$/, ", ");
-      const moveToEnd = () => input.setSelectionRange(input.value.length, input.value.length);
-      moveToEnd();
-      setTimeout(() => { if (input.selectionEnd > input.selectionStart) moveToEnd(); });
+      // The default value, because the user has not typed this comma.
+      if (input.value.trim()) input.defaultValue = input.value.replace(/[,\s]*$/, ", ");
+      input.setSelectionRange(input.value.length, input.value.length);
     }
 
     show([]);
@@ -208,14 +185,12 @@
     });
     input.addEventListener("keydown", async (event) => {
       if (event.isComposing || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      if (event.key === "Enter" && kind === "tags" && place().text && !areTagsLoaded) {
-        event.preventDefault(); // Wait for the tags, then do what Enter does once they are shown.
-        await loadTags();
-        return list.hidden ? input.form.requestSubmit() : insert(selected());
-      }
-      if (event.key === "Enter" && list.hidden && !isCombobox) {
-        event.preventDefault();
-        return input.form.requestSubmit();
+      if (event.key === "Enter" && kind === "tags") {
+        event.preventDefault(); // A field of several lines would get another line.
+        if (place().text) await loadTags(); // Then `suggest` shows the tags for what was typed.
+        if (list.hidden) input.form.requestSubmit(find("button:not([type])", input.form));
+        else insert(selected());
+        return;
       }
       if (list.hidden) return;
       const keys = {
@@ -266,7 +241,10 @@
     for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
       control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
     }
-    findAll(".actions", item).forEach((actions) => { actions.dataset.title = title; });
+    for (const actions of findAll("[popover]", item)) {
+      actions.dataset.title = title;
+      actions.style.positionAnchor = "auto"; // The button that opens it. Validators do not know this.
+    }
     findAll("time", item).forEach(shorten);
   }
 
@@ -304,18 +282,14 @@
   addEventListener("reset", () => setTimeout(showSelection));
   showSelection(); // Firefox keeps checked boxes over a reload.
 
-  function parse(html) {
-    const page = new DOMParser().parseFromString(html, "text/html");
-    // The attribute works only while a page is loaded.
-    findAll("[autofocus]", page).forEach((element) => { element.autofocus = false; });
-    return page;
-  }
-
   const warning = (...texts) => make("div", { className: "notice alert", role: "alert", tabIndex: -1 }, ...texts);
 
-  // Return the response and its page, or null without an answer.
   const load = (address, options) => request(address, { headers: { Accept: "text/html" }, ...options })
-    .then(async (response) => ({ response, page: parse(await response.text()) }))
+    .then(async (response) => {
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      find("[autofocus]", page)?.removeAttribute("autofocus"); // It works only while a page is loaded.
+      return { response, page };
+    })
     .catch(() => null);
 
   const NOT_SENT = "Not sent, because the service cannot be reached. Try again.";
@@ -325,32 +299,24 @@
   // the form must not be sent again, because the service may have done what it asks for.
   async function send(form, button) {
     const action = button.getAttribute("formaction") || form.getAttribute("action");
-    const data = new FormData(form, button);
-    const body = form === bar ? new URLSearchParams(data) : data;
-    const keepalive = form === bar && String(body).length < 60_000; // Browsers refuse it for more.
-    const options = { method: "POST", body, keepalive };
-    const isOnline = navigator.onLine;
+    const body = new FormData(form, button);
+    const text = navigator.onLine ? UNKNOWN : NOT_SENT;
     sent += 1;
-    const answer = isOnline && await load(new URL(action, location).pathname, options);
+    const answer = navigator.onLine && await load(new URL(action, location).pathname, { method: "POST", body });
     answered += 1;
-    const text = isOnline ? UNKNOWN : NOT_SENT;
     return answer || { response: {}, page: make("div", {}, warning(text)) };
   }
 
-  // Return the notice of an answer, or null if it is a list that says what was changed. An error of
-  // the service names what to correct; a page without `data-path` is of another program, a proxy.
+  // Return the notice of an answer, or null if it is a list that says what was changed. The page of a
+  // proxy has neither.
   function noticeOf(page) {
     const notice = find(".notice", page);
-    if (notice || find("main > .saved", page)) return notice;
-    const reason = find("html[data-path] main > :is(.alert, h1 + p)", page);
-    if (!reason) return warning(UNKNOWN);
-    findAll("[href^='#']", reason).forEach((link) => link.replaceWith(link.textContent));
-    return warning(...reason.childNodes);
+    if (!notice && !find("main > .saved", page)) return warning(UNKNOWN);
+    findAll(".notice [href^='#']", page).forEach((link) => link.replaceWith(link.textContent));
+    return notice;
   }
 
-  // The parts of the page that change with the list. Two are absent while they are empty: these
-  // follow the other element.
-  const PARTS = [[".top nav"], [".head"], ["#tags-of-list"], [".nothing", ".head"], [".pages", ".list"]];
+  const PARTS = [".top nav", ".head", ".nothing", ".pages", "#tags-of-list"];
 
   // Replace an item by its newer version, in which the same is checked and open.
   function replaceItem(old, newer) {
@@ -383,16 +349,14 @@
       else if (!find(".notice", old)) replaceItem(old, newer);
       next = document.getElementById(newer.id);
     }
-    for (const [selector, previous] of PARTS) {
-      const [old, newer] = [find(selector), findAll(selector, page)];
-      if (old && findAll("input, textarea", old).some(isUsed)) continue;
-      (old || find(previous))?.after(...newer);
-      old?.remove();
+    for (const part of PARTS) {
+      const isInUse = findAll(`${part} :is(input, textarea)`).some(isUsed);
+      if (!isInUse) find(part)?.replaceWith(find(part, page));
     }
     findAll("[data-completes]").filter((input) => !input.ariaAutoComplete).forEach(complete);
     find("[name=_shown]", bar).value = find("[name=_shown]", page).value;
     findAll("main > .saved").forEach((old) => old.remove());
-    find(".head").after(...findAll(".saved", said).map((saved) => status("saved", ...saved.childNodes)));
+    find(".head").after(...findAll("main > .saved", said));
     showSelection();
     if (!focused.checkVisibility()) focusItem(find(".current[id]") || items()[index]);
     return added;
@@ -405,11 +369,11 @@
     const [first, ...rest] = ids.map((id) => document.getElementById(`b-${id}`)).filter(Boolean);
     if (first) {
       rest.forEach((deleted) => deleted.remove());
-      const place = make("li", { className: "gone" }, notice);
-      place.classList.toggle("current", first.matches(".current"));
+      const place = make("li", { className: first.matches(".current") ? "gone current" : "gone" }, notice);
       place.style.minHeight = `${first.getBoundingClientRect().height}px`;
       first.replaceWith(place);
-    } else (item ? find(".meta", item) : find(".head")).after(notice);
+    } else if (item) item.append(notice);
+    else find(".head").after(notice);
     notice.focus();
   }
 
@@ -417,54 +381,42 @@
   // form is sent as a page, because the login page keeps it.
   async function actInPlace(form, button) {
     const item = button.closest("li");
+    const isPuttingBack = form !== bar; // The form is in the notice of a deletion, in place of an item.
     button.closest("[popover]")?.hidePopover?.();
     const { response, page } = await send(form, button);
     if (response.status === 401) return false;
-    const notice = noticeOf(page);
-    const stale = item ? ".notice" : "main > .notice, li:has(> :checked) .notice";
-    findAll(stale, item || document).forEach((old) => old.remove());
+    let outdated = item ? ".notice" : "main > .notice, li:has(> :checked) .notice";
+    if (isPuttingBack && !response.ok) outdated = ".notice ~ .notice"; // The user can try again.
+    findAll(outdated, item || document).forEach((old) => old.remove());
     if (response.ok && !item) {
       form.reset();
       focusItem(find(".list > .current")); // The bar is hidden now, with the field that had the focus.
     }
-    if (notice) showNotice(notice, item);
-    await refresh(page);
-  }
-
-  // Put bookmarks back in place of their notice.
-  async function putBack(form, button) {
-    const place = form.closest("li");
-    const { response, page } = await send(form, button);
-    if (response.status === 401) return false;
-    findAll(".notice ~ .notice", place).forEach((old) => old.remove());
     const notice = noticeOf(page);
-    if (notice) {
-      if (response.ok) place.replaceChildren(notice);
-      else place.append(notice);
-      notice.focus();
-    }
+    if (notice) showNotice(notice, item);
     const [first] = await refresh(page);
-    if (notice) return;
-    first?.classList.toggle("current", place.matches(".current"));
-    place.remove();
+    if (!isPuttingBack || notice) return true;
+    first?.classList.toggle("current", item.matches(".current"));
+    item.remove();
     focusItem(first);
+    return true;
   }
 
-  // Send a form as a page, unless the service does not answer a request for a file: then the page
+  // Send a form as a page, unless the service does not answer a request for its style: then the page
   // with all that was typed stays. Return whether it is sent.
   async function sendAsPage(form, button) {
-    findAll(".not-sent", form).forEach((old) => old.remove());
-    const isReachable = await request(SCRIPT, { method: "HEAD", cache: "no-store" })
+    findAll(".notice", form).forEach((old) => old.remove());
+    const file = find("[rel=stylesheet]").getAttribute("href");
+    const isReachable = await request(file, { method: "HEAD", cache: "no-store" })
       .then(({ status }) => status < 500, () => false);
     if (!isReachable) {
-      const notice = warning(NOT_SENT);
-      notice.classList.add("not-sent");
-      form.append(notice);
+      form.append(warning(NOT_SENT));
       return false;
     }
-    const key = keyOf(form);
-    setting("sessionStorage", SENT, key);
-    history.replaceState({ sent: key }, "");
+    if (form.matches(".editor")) {
+      history.replaceState({ sent: String(Date.now()) }, "");
+      setting("sessionStorage", SENT, history.state.sent);
+    }
     isSentAsPage = true;
     form.requestSubmit(button);
     isSentAsPage = false;
@@ -484,14 +436,11 @@
     const place = button.closest("li") || form; // Another item can be deleted at the same time.
     if (place.ariaBusy) return;
     place.ariaBusy = "true";
-    const isPutBack = form.closest(".gone") && form.action.endsWith("/-/restore");
-    const act = form === bar ? actInPlace : isPutBack ? putBack : null;
-    const isDone = act && await act(form, button) !== false;
+    const isInPlace = form === bar || form.matches(".gone [action$='/-/restore']");
+    const isDone = isInPlace && await actInPlace(form, button);
     if (!isDone && await sendAsPage(form, button)) setTimeout(free, 5000, place);
     else free(place);
   });
-
-  // --- Menus ---
 
   // A click elsewhere and Escape close an open menu.
   const closeMenus = (clicked) => findAll(".menu[open]").forEach((menu) => { menu.open = menu.contains(clicked); });
@@ -511,14 +460,10 @@
     next.scrollIntoView({ block: "nearest" });
   }
 
-  // Whether a form has unsaved values: a key that was meant for it must do nothing else. A form
-  // below an alert was sent, but not saved.
-  // The first focus writes a comma behind the tags.
-  const isChanged = ({ type, name, value, defaultValue, checked, defaultChecked }) => {
-    if (type === "checkbox") return checked !== defaultChecked;
-    return (name === "tags" ? value.replace(/[,\s]+$/, "") : value) !== defaultValue;
-  };
+  const isChanged = ({ type, value, defaultValue, checked, defaultChecked }) =>
+    (type === "checkbox" ? checked !== defaultChecked : value !== defaultValue);
   const isUsed = (field) => field === document.activeElement || isChanged(field);
+  // A key that was meant for a form must do nothing else. A form below an alert was not saved.
   const isInUse = () => find(".alert + .editor")
     || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isUsed);
   const clickCurrent = (...texts) => findAll(".list > .current .actions > *")
@@ -527,8 +472,8 @@
   function tagCurrent() {
     if (!boxes(":checked").length) find(".list > .current [name=selected]")?.click();
     if (!boxes(":checked").length) return;
-    if (!find("#selected-tags").checkVisibility()) find("#tagging").showPopover();
-    find("#selected-tags").focus();
+    if (find("#selected-tags")?.checkVisibility() === false) find("#tagging").showPopover();
+    find("#selected-tags")?.focus();
   }
 
   // Escape closes what is open, leaves a form in which nothing was typed, or unchecks all.
@@ -536,19 +481,9 @@
     if (find("dialog[open], .menu[open], :popover-open")) return closeMenus();
     const editor = target.closest?.(".editor");
     if (!editor) return findAll(".bar").forEach((form) => form.reset());
-    const isTyped = findAll("input, textarea", editor).some(isChanged);
-    if (!isTyped) find(".buttons a", editor)?.click();
+    if (!findAll("input, textarea", editor).some(isChanged)) find(".buttons a", editor)?.click();
   }
 
-  const KEYS = {
-    "/": ["search", () => find("#q").focus()],
-    j: ["next bookmark", () => move(1)],
-    k: ["previous bookmark", () => move(-1)],
-    o: ["open in a new tab", () => open(find(".list > .current h2 a").href, "_blank", "noopener")],
-    n: ["next page", () => find("a[rel=next]")?.click()],
-    p: ["previous page", () => find("a[rel=prev]")?.click()],
-    "?": ["these keys", () => find(".keys").showModal()],
-  };
   const OWNERS_KEYS = {
     a: ["add", () => find("#add").click()],
     e: ["edit", () => clickCurrent("Edit")],
@@ -557,8 +492,16 @@
     t: ["tag", tagCurrent],
     x: ["select", () => find(".list > .current [name=selected]")?.click()],
   };
-  // Visitors' pages do not have this link.
-  if (find("#add")) Object.assign(KEYS, OWNERS_KEYS);
+  const KEYS = {
+    "/": ["search", () => find("#q").focus()],
+    j: ["next bookmark", () => move(1)],
+    k: ["previous bookmark", () => move(-1)],
+    o: ["open in a new tab", () => findAll(".list > .current h2 a").forEach(({ href }) => open(href, "_blank", "noopener"))],
+    n: ["next page", () => find("a[rel=next]")?.click()],
+    p: ["previous page", () => find("a[rel=prev]")?.click()],
+    "?": ["these keys", () => find(".keys").showModal()],
+    ...(find("#add") && OWNERS_KEYS), // Visitors' pages do not have this link.
+  };
 
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) escape(event);
@@ -574,18 +517,14 @@
 
   // Speech input can trigger single keys, so users must be able to turn them off (WCAG 2.1.4).
   function keysDialog() {
-    const toggle = make("button", { type: "button" });
-    const set = (...value) => {
-      toggle.textContent = `Turn keys ${setting("localStorage", KEYS_OFF, ...value) ? "on" : "off"}`;
-    };
-    toggle.onclick = () => set(setting("localStorage", KEYS_OFF) ? "" : "yes");
-    set();
+    const toggle = make("input", { type: "checkbox", checked: !setting("localStorage", KEYS_OFF) });
+    toggle.onchange = () => setting("localStorage", KEYS_OFF, toggle.checked ? "" : "yes");
     const rows = Object.entries(KEYS).flatMap(([key, [what]]) => [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)]);
-    const close = make("form", { method: "dialog", className: "buttons" }, toggle, make("button", {}, "Close"));
-    return make("dialog", { className: "keys", ariaLabel: "Keys" }, make("h2", {}, "Keys"), make("dl", {}, ...rows), close);
+    const form = make("form", { method: "dialog", className: "buttons" },
+      make("label", {}, toggle, " Use these keys"), make("button", {}, "Close"));
+    return make("dialog", { className: "keys", ariaLabel: "Keys" }, make("h2", {}, "Keys"), make("dl", {}, ...rows), form);
   }
 
-  const dialog = document.body.appendChild(keysDialog());
-  const opener = make("button", { type: "button", onclick: () => dialog.showModal() }, "Keys");
-  find("#more")?.after(make("p", {}, opener));
+  document.body.append(keysDialog());
+  find("#more")?.after(make("p", {}, make("button", { type: "button", onclick: KEYS["?"][1] }, "Keys")));
 })();

@@ -7,6 +7,7 @@ from formats.html.editor import shown_version
 from formats.html.frame import cut, e
 from formats.html.parts import LINKED_SCHEMES, MAX_TITLE_SHOWN, MAX_URI_SHOWN, date_html
 from formats.listing import Site
+from storage.index import Entry
 from storage.similar import Group, similar_key
 
 _MAX_GROUPS = 100  # The page shows further groups after the user has dealt with these.
@@ -15,12 +16,13 @@ MAX_GROUP = 50  # The bookmarks of a group that are shown. Each button has the i
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:
     """Return the page, which lists the members of each group one after the other."""
-    items = ""
+    items = []
     shown = []
     for whole_group in groups[:_MAX_GROUPS]:
         group = whole_group[:MAX_GROUP]
-        items += _group(site, group)
-        shown += [shown_version(entry) for entry in group]
+        for entry in group:
+            items.append(_item(entry, group, site))
+            shown.append(shown_version(entry))
     total = ""
     text = "No two bookmarks have addresses that differ only a little."
     if groups:
@@ -30,47 +32,38 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
             "move to it."
         )
     begin = frame.begin("Similar addresses", site)
+    head = frame.list_head("Similar addresses", total)
     # The buttons of all items belong to this form.
     hidden = [("_shown", " ".join(shown))]
     form = frame.post_form(f"{site.path}/-/selected", hidden, content="", attributes='id="many"')
+    content = "".join(items)
     return (
-        f'{begin}<main id="main" class="single similar">\n'
-        f'<div class="head">\n<h1>Similar addresses</h1>\n'
-        f'<p class="total" role="status">{total}</p>\n</div>\n'
-        f'<p>{text}</p>\n{form}<ol class="list">\n{items}</ol>\n</main>\n{frame.END}'
+        f'{begin}<main id="main" class="single similar">\n{head}<p>{text}</p>\n{form}'
+        f'<ol class="list">\n{content}</ol>\n</main>\n{frame.END}'
     )
 
 
-def _group(site: Site, group: Group) -> str:
-    ids = [entry.bookmark.id for entry in group]
-    html = ""
-    title_above = None
-    for entry in group:
-        bookmark = entry.bookmark
-        heading = ""
-        if bookmark.title != title_above:
-            title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
-            heading = f'<p class="group" dir="auto">{title}</p>\n'
-        attributes = ""
-        if title_above is None:
-            attributes = ' class="first"'
-        title_above = bookmark.title
-        address = _address(bookmark.uri)
-        others = " ".join([id for id in ids if id != bookmark.id])
-        path = e(site.path)
-        tags = e(", ".join(bookmark.tags))
-        date = date_html(bookmark.created)
-        keep = (
-            f'<button form="many" formaction="{path}/-/keep/{bookmark.id}" name="others" '
-            f'value="{others}">Keep this one</button>'
-        )
-        edit = f'<a href="{path}/{bookmark.id}">Edit</a>'
-        html += (
-            f'<li id="b-{bookmark.id}"{attributes}>\n{heading}<h2 dir="ltr">{address}</h2>\n'
-            f'<p class="meta"><span class="actions">{keep} {edit}</span>'
-            f'{date} <span class="tags">{tags}</span></p>\n</li>\n'
-        )
-    return html
+def _item(entry: Entry, group: Group, site: Site) -> str:
+    """Return a member of a group, with a button that keeps it and deletes the other members."""
+    bookmark = entry.bookmark
+    path = e(site.path)
+    attributes = f'id="b-{bookmark.id}"'
+    if entry is group[0]:
+        attributes += ' class="first"'
+    others = " ".join([other.bookmark.id for other in group if other is not entry])
+    button_attributes = f'formaction="{path}/-/keep/{bookmark.id}" name="others" value="{others}"'
+    keep = f'<button form="many" {button_attributes}>Keep this one</button>'
+    edit = f'<a href="{path}/{bookmark.id}">Edit</a>'
+    title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
+    address = _address(bookmark.uri)
+    date = date_html(bookmark.created)
+    tags = e(", ".join(bookmark.tags))
+    return (
+        f'<li {attributes}>\n<p class="group" dir="auto">{title}</p>\n'
+        f'<h2 dir="ltr">{address}</h2>\n'
+        f'<p class="meta"><span class="actions">{keep} {edit}</span>'
+        f'{date} <span class="tags">{tags}</span></p>\n</li>\n'
+    )
 
 
 def _address(uri: str) -> str:

@@ -24,7 +24,6 @@ TagCount = tuple[str, int]  # A tag with the number of its bookmarks.
 TagCounts = Sequence[TagCount]
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
 _PAGE_SIZE = 500  # Chromium takes seconds to lay out 20,000 tags.
-_PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "Last"}
 
 
 def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
@@ -32,39 +31,35 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
 
     `counts` begins with the most used tag.
     """
-    site = view.site
-    values = view.values
-    words = values.get("q", "").strip()
-    shown = _matching(counts, words)
-    if "once" in values:
-        shown = [(tag, count) for tag, count in shown if count == 1]
-    if values.get("sort") != "count":
-        shown = sorted(shown, key=_name)
-    begin = frame.begin("Tags", site)
-    total = len(shown)
-    number = frame.number_of(total, "tag")
-    offset = _offset(values.get("offset", ""), total)
-    shown = shown[offset : offset + _PAGE_SIZE]
-    page_links = _page_links(view, offset, total)
-    notice = frame.changed_notice(values)
+    selected = _selected(counts, view.values)
+    total = len(selected)
+    offset = _offset(view.values.get("offset", ""), total)
+    begin = frame.begin("Tags", view.site)
+    head = frame.list_head("Tags", frame.number_of(total, "tag"))
+    notice = frame.changed_notice(view.values)
     controls = _controls(view, counts, untagged_count)
-    bar = _bar(site)
-    if shown:
-        content = _cloud(site, shown)
+    bar = _bar(view.site)
+    content = "<p>No bookmark has a tag yet.</p>"
+    if selected:
+        content = _cloud(view.site, selected[offset : offset + _PAGE_SIZE])
     elif counts:
         content = "<p>No tag matches.</p>"
-    else:
-        content = "<p>No bookmark has a tag yet.</p>"
+    pages = _page_links(view, offset, total)
     return (
-        f'{begin}<main id="main">\n<div class="head">\n<h1>Tags</h1>\n'
-        f'<p class="total" role="status">{number}</p>\n</div>\n'
-        f"{notice}{controls}{bar}{content}\n{page_links}</main>\n{frame.END}"
+        f'{begin}<main id="main">\n{head}{notice}{controls}{bar}{content}\n'
+        f"{pages}</main>\n{frame.END}"
     )
 
 
-def _matching(counts: TagCounts, words: str) -> TagCounts:
-    folded_words = fold_text(words)
-    return [(tag, count) for tag, count in counts if folded_words in fold_text(tag)]
+def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
+    """Return the tags that the query selects, in its order."""
+    words = fold_text(values.get("q", "").strip())
+    selected = [(tag, count) for tag, count in counts if words in fold_text(tag)]
+    if "once" in values:
+        selected = [(tag, count) for tag, count in selected if count == 1]
+    if values.get("sort") != "count":
+        selected.sort(key=_name)
+    return selected
 
 
 def _name(tag_and_count: TagCount) -> str:
@@ -83,7 +78,7 @@ def _page_links(view: View, offset: int, total: int) -> str:
     query = [(name, view.values[name]) for name in _SELECTION if name in view.values]
     offsets = offsets_of_pages(offset, _PAGE_SIZE, total)
     links = links_to_pages(f"{view.site.path}/tags", query, offsets)
-    return frame.page_links(links, _PAGE_LABELS)
+    return frame.page_links(links)
 
 
 def _bar(site: Site) -> str:
@@ -119,15 +114,13 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
         if query == selection:
             current = ' aria-current="true"'
         links += f'<a href="{path}/tags{query}"{current}>{label}</a>\n'
+    attributes = 'placeholder="Filter tags" dir="auto" autocomplete="off"'
     return (
         f'<form class="controls" action="{path}/tags">\n'
         '<label class="unseen" for="filter">Filter</label>'
-        f'<input type="search" id="filter" name="q" value="{e(words)}" '
-        'placeholder="Filter tags" dir="auto" autocomplete="off">'
-        "<button>Filter</button>\n"
-        f"{links}"
-        f'<a href="{path}/?q=%21untagged">'
-        f"Bookmarks without tags <span>{untagged_count:,}</span></a>\n"
+        f'<input type="search" id="filter" name="q" value="{e(words)}" {attributes}>'
+        f"<button>Filter</button>\n{links}"
+        f'<a href="{path}/?q=%21untagged">Without tags <span>{untagged_count:,}</span></a>\n'
         "</form>\n"
     )
 
@@ -144,14 +137,10 @@ def _item(site: Site, tag: str, count: int) -> str:
     link = f'<a href="{address}">{name} <span>{count:,}</span></a>'
     if site.is_visitor:
         return f"<li>{link}</li>\n"
-    return (
-        f'<li><input type="checkbox" form="tags-form" name="tag" value="{text}" '
-        f'aria-label="Select {text}"> '
-        f"{link} "
-        f'<a class="rename" href="{address}#rename">'
-        f'Rename<span class="unseen"> {name}</span></a>'
-        "</li>\n"
-    )
+    attributes = f'form="tags-form" name="tag" value="{text}" aria-label="Select {text}"'
+    label = f'Rename<span class="unseen"> {name}</span>'
+    rename = f'<a class="rename" href="{address}#rename">{label}</a>'
+    return f'<li><input type="checkbox" {attributes}> {link} {rename}</li>\n'
 
 
 def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site: Site) -> str:

@@ -23,8 +23,12 @@ def write_tools(view: View, total: int) -> str:
     if not site.is_visitor:
         main += _section("Add from any page", bookmarklet(site))
         main += _section("Import", import_form(site))
-        main += _section("Similar addresses", _similar(site))
-        main += _section("Recently deleted", _deleted(site))
+        similar = link_button("Find similar addresses", f"{site.path}/-/similar")
+        text = "Bookmarks that you may have twice."
+        main += _section("Similar addresses", f"<p>{text}</p>\n<p>{similar}</p>\n")
+        trash = link_button("Recently deleted", f"{site.path}/-/trash")
+        text = "Bookmarks that you can put back."
+        main += _section("Recently deleted", f"<p>{text}</p>\n<p>{trash}</p>\n")
     return write_page("Tools", main, site)
 
 
@@ -53,13 +57,3 @@ def _downloads(site: Site, filter: Parameters) -> str:
     links.append(f'<a href="{feed}">Feed (Atom)</a>')
     content = "".join(links)
     return f'<p class="links">{content}</p>\n'
-
-
-def _similar(site: Site) -> str:
-    link = link_button("Find similar addresses", f"{site.path}/-/similar")
-    return f"<p>Bookmarks that you may have twice.</p>\n<p>{link}</p>\n"
-
-
-def _deleted(site: Site) -> str:
-    link = link_button("Recently deleted", f"{site.path}/-/trash")
-    return f"<p>Bookmarks that you can put back.</p>\n<p>{link}</p>\n"

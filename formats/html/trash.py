@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
-from formats.html.list_forms import SELECT, UNCHECK
+from formats.html.list_forms import SELECT, STATUS, UNCHECK
 from formats.html.parts import MAX_TITLE_SHOWN, date_html, host_of
 from formats.listing import Site, View, links_to_pages, offsets_of_pages
 from storage.bookmark import Bookmark
@@ -18,35 +18,41 @@ def write_trash(
 ) -> str:
     """Return the page. Deleted bookmarks can be put back for `days`; None means for ever."""
     site = view.site
-    items = "".join([_item(bookmark, site) for bookmark in deleted])
-    path = e(site.path)
-    buttons = (
-        f'<button class="primary" formaction="{path}/-/restore">Put back</button>\n'
-        '<p role="status"></p>\n<button class="wrong">Delete for good</button>\n'
-    )
-    # script.js expects this field in the form. It is empty, because deleted bookmarks have no
-    # versions.
-    hidden = [("_shown", "")]
-    form = frame.post_form(
-        f"{site.path}/-/trash", hidden, buttons + UNCHECK, 'class="bar" id="many"'
-    )
     begin = frame.begin("Recently deleted", site)
     notice = frame.changed_notice(view.values)
+    controls = ""
+    if deleted:
+        controls = SELECT
+    head = frame.list_head("Recently deleted", _summary(total, days), controls)
+    bar = _bar(site)
+    items = "".join([_item(bookmark, site) for bookmark in deleted])
     offsets = offsets_of_pages(offset, PAGE_SIZE, total)
     links = links_to_pages(f"{site.path}/-/trash", [("limit", PAGE_SIZE)], offsets)
     pages = frame.page_links(links)
     return (
-        f'{begin}<main id="main" class="single trash">\n'
-        '<div class="head">\n<h1>Recently deleted</h1>\n'
-        f'<p class="total" role="status">{_summary(total, days)}</p>\n{SELECT}</div>\n'
-        f"{notice}{form}"
+        f'{begin}<main id="main" class="single trash">\n{head}{notice}{bar}'
         f'<ol class="list">\n{items}</ol>\n{pages}</main>\n{frame.END}'
     )
+
+
+def _bar(site: Site) -> str:
+    """Return the form with the buttons for the checked bookmarks."""
+    restore = e(f"{site.path}/-/restore")
+    content = (
+        f'<button class="primary" formaction="{restore}">Put back</button>\n'
+        f'{STATUS}<button class="wrong">Delete for good</button>\n{UNCHECK}'
+    )
+    # script.js expects this field in the form. It is empty, because deleted bookmarks have no
+    # versions.
+    hidden = [("_shown", "")]
+    return frame.post_form(f"{site.path}/-/trash", hidden, content, 'class="bar" id="many"')
 
 
 def _summary(total: int, days: int | None) -> str:
     if days == 0:
         return "This service keeps nothing of a deleted bookmark."
+    if not total:
+        return "No deleted bookmark can be put back."
     number = number_of_bookmarks(total)
     if days is None:
         return number
@@ -62,18 +68,15 @@ def _item(deleted: DeletedBookmark, site: Site) -> str:
     when = f"deleted {date}"
     if host:
         when = f"{host} · {when}"
-    action = f"{e(site.path)}/-/restore"
-    checkbox = (
-        f'<input type="checkbox" form="many" name="selected" value="{id}" aria-label="Select">'
-    )
-    button = (
-        f'<button form="many" formaction="{action}" name="only" value="{id}">Put back</button>'
-    )
+    checkbox_attributes = f'form="many" name="selected" value="{id}" aria-label="Select"'
+    restore = e(f"{site.path}/-/restore")
+    button_attributes = f'form="many" formaction="{restore}" name="only" value="{id}"'
     return f"""\
 <li id="b-{id}" dir="auto">
-{checkbox}
+<input type="checkbox" {checkbox_attributes}>
 <h2><span>{title}</span></h2>
-<p class="meta"><span class="actions">{button}</span><span>{when}</span></p>
+<p class="meta"><span class="actions"><button {button_attributes}>Put back</button></span>
+<span>{when}</span></p>
 </li>
 """
 

@@ -447,6 +447,12 @@ def test_the_button_of_one_bookmark_puts_back_this_one_alone(app):
     assert [b["title"] for b in app.get("/").json] == ["T1 <b>"]
 
 
+def test_an_empty_trash_has_nothing_to_select(app):
+    page = app.get("/-/trash", headers=PAGE, status=200).html.main
+    assert page.select_one(".total").text == "No deleted bookmark can be put back."
+    assert page.select_one(".select") is None
+
+
 def test_the_trash_has_pages(app, monkeypatch):
     for module in ("html.trash", "http.trash_actions"):
         monkeypatch.setattr(f"formats.{module}.PAGE_SIZE", 2)
@@ -460,7 +466,9 @@ def test_the_trash_has_pages(app, monkeypatch):
         page = app.get(links[0]["href"], headers=PAGE, status=200) if links else None
     assert numbers == [2, 2, 1]
     page = app.get("/-/trash?offset=x", headers=PAGE, status=400)
-    page.mustcontain("<p>The service cannot read this.</p>", '<p class="hint">')
+    assert "The service cannot read this." in page.html.main.text
+    hint = "The parameter offset must be a whole number of at most 18 digits."
+    assert page.html.select_one(".hint").text == hint
 
 
 def test_of_several_some_are_put_back_and_the_others_are_named(app, add):
@@ -1220,7 +1228,7 @@ def test_a_page_whose_filter_is_too_long_for_links_says_so(app, add):
     assert page.html.h1.text == f"a · {words}"[:120] + "…"
     assert "The filter is too long" in page.html.main.text
     assert page.html.select_one("#q")["value"] == words
-    assert page.html.select_one("#retag, .sort, .pages") is None
+    assert page.html.select_one("#retag, .sort, .pages a") is None
     # No link leads to the wrong list: these lead to all bookmarks.
     for link in page.html.select("#add, .actions a"):
         assert parse_qs(urlsplit(link["href"]).query, keep_blank_values=True) == {"_list": [""]}

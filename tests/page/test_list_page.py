@@ -13,7 +13,7 @@ LONG = "A paragraph of a longer description. " * 9 + "\n\n" + "The end of the de
 def set_width(browser, width):
     browser.command(
         "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
-        mobile=width < 500,
+        mobile=width < 800,
     )  # fmt: skip
 
 
@@ -90,6 +90,31 @@ def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, s
     assert delete.is_displayed() and delete.size["height"] >= 44
     delete.click()
     browser.wait(lambda: len(browser.stored()) == len(SAMPLES))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_many_tags_are_one_line_until_the_bookmark_is_the_current_one(browser, width):
+    set_width(browser, width)
+    browser.post("https://a.example/", title="T", tags=[f"tag number {n}" for n in range(30)])
+    browser.open()
+    item = browser.find(".list > li")
+    assert item.size["height"] <= 80
+    browser.press("j")
+    last = browser.all(".list .tags a")[-1]
+    assert item.size["height"] > 80
+    assert last.rect["x"] + last.size["width"] <= width
+
+
+def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
+    set_width(browser, 768)
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    browser.open()
+    for item in browser.all(".list > li")[:3]:
+        item.find_element("css selector", ".more").click()
+        actions = browser.find(".actions:popover-open").rect
+        assert abs(actions["y"] - item.rect["y"]) < 10
+        assert actions["x"] + actions["width"] <= 768
+        browser.press(Keys.ESCAPE)
 
 
 def test_nothing_of_a_list_moves_while_it_loads(browser, filled):
