@@ -1,6 +1,5 @@
 """The commands `bookmarks serve` and `bookmarks check`, and the options of all commands."""
 
-import json
 import signal
 import socket
 import subprocess
@@ -8,6 +7,7 @@ import sys
 import urllib.request
 
 import pytest
+import webtest
 
 import bookmarks
 from formats.http import process
@@ -36,9 +36,16 @@ def test_listen_must_be_a_host_and_a_port(data, address):
     assert "HOST:PORT" in exit_message("--data", str(data), "--listen", address)
 
 
-def test_the_base_url_must_be_an_address(data):
+def test_wrong_arguments_are_named(data, tmp_path, capsys):
     message = exit_message("--data", str(data), "--base-url", "http://[::1")
     assert "must be an address" in message and "'http://[::1'" in message
+    assert exit_message("dance") == "2"
+    assert "dance" in capsys.readouterr().err
+    assert "cannot be read" in exit_message("check", "--data", str(tmp_path))
+    missing = tmp_path / "no" / "data"
+    message = exit_message("--data", str(missing))
+    assert message.startswith(f"bookmarks: The folder {missing} cannot be created")
+    assert str(missing.parent) in message
 
 
 def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
@@ -50,13 +57,6 @@ def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
         assert "no token" in exit_message("--data", str(data), "--token-file", str(token))
     token.write_bytes(b"\xff")
     assert "UTF-8" in exit_message("--data", str(data), "--token-file", str(token))
-
-
-def test_a_data_folder_that_cannot_be_created_is_an_error(tmp_path):
-    data = tmp_path / "no" / "data"
-    reason = f"its parent folder {data.parent} does not exist. Create that folder first."
-    problem = f"The folder {data} cannot be created: {reason}"
-    assert exit_message("--data", str(data)) == f"bookmarks: {problem}"
 
 
 def test_a_port_that_is_in_use_is_named_in_one_line(data):
@@ -87,11 +87,6 @@ def test_the_help_names_defaults_and_variables(command, capsys):
     assert "None" not in text
 
 
-def test_an_unknown_command_is_refused(capsys):
-    assert exit_message("dance") == "2"
-    assert "dance" in capsys.readouterr().err
-
-
 def test_the_version_is_printed(capsys):
     assert exit_message("--version") == "0"
     assert capsys.readouterr().out == f"bookmarks {bookmarks.__version__}\n"
@@ -109,21 +104,14 @@ def test_check_prints_each_finding_and_exits_1_if_there_is_one(add, data, capsys
     assert (data / "bookmarks" / f"{bookmark['id']}.json").exists()
 
 
-def test_check_of_a_missing_folder_is_an_error(tmp_path):
-    assert "cannot be read" in exit_message("check", "--data", str(tmp_path))
-
-
 def test_environment_variables_set_the_options_of_serve(serve, tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
     service = serve(BOOKMARKS_TOKEN_FILE=str(token), BOOKMARKS_PUBLIC_READ="1")
     with urllib.request.urlopen(service.address + "/") as response:
         assert response.headers["Cache-Control"] == "private, no-cache"
-    request = urllib.request.Request(
-        service.address + "/",
-        json.dumps({"uri": "https://a.example/"}).encode(),
-        {"Content-Type": "application/json"},
-    )
+    body, headers = b'{"uri": "https://a.example/"}', {"Content-Type": "application/json"}
+    request = urllib.request.Request(service.address + "/", body, headers)
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(request)
     assert error.value.code == 401
@@ -142,21 +130,12 @@ def test_an_empty_environment_variable_counts_as_absent(monkeypatch, tmp_path, c
 
 
 def test_the_first_request_configures_the_application_from_the_environment(data, monkeypatch, add):
-    add("https://a.example/")
+    bookmark = add("https://a.example/")
     monkeypatch.setenv("BOOKMARKS_DATA", str(data))
     bookmarks._default_application.cache_clear()
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "PATH_INFO": "/",
-        "SERVER_NAME": "localhost",
-        "SERVER_PORT": "80",
-        "wsgi.url_scheme": "http",
-    }
-    statuses = []
-    body = b"".join(bookmarks.application(environ, lambda status, headers: statuses.append(status)))
+    app = webtest.TestApp(bookmarks.application)
+    assert app.get("/", status=200).json == [bookmark]
     bookmarks._default_application.cache_clear()
-    assert statuses == ["200 OK"]
-    assert [b["uri"] for b in json.loads(body)] == ["https://a.example/"]
 
 
 def test_serve_configures_waitress(data, monkeypatch):

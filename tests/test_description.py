@@ -62,21 +62,15 @@ def parameters(method, path, place):
     return {p["name"]: p["schema"] for p in map(resolve, nodes) if p["in"] == place}
 
 
-def test_the_description_is_valid():
+def test_the_description_is_valid_and_has_validators(app):
     assert list(OpenAPIV31SpecValidator(DOCUMENT).iter_errors()) == []
-
-
-def test_the_description_has_the_version_of_the_program(app):
-    assert app.get("/openapi.json").json["info"]["version"] == bookmarks.__version__
-
-
-def test_the_description_has_validators(app):
     response = app.get("/openapi.json", status=200)
+    assert response.json["info"]["version"] == bookmarks.__version__
+    assert response.json["security"] == []  # Without a token, no operation needs one.
     assert response.headers["Content-Type"] == "application/json"
     assert response.headers["Cache-Control"] == "no-cache"
     headers = {"If-None-Match": response.headers["ETag"]}
     assert app.get("/openapi.json", headers=headers, status=304).body == b""
-    app.post("/openapi.json", status=405)
 
 
 def test_the_description_has_the_base_url_of_the_request_or_the_configuration(app, client):
@@ -147,16 +141,14 @@ def test_the_extensions_are_those_of_the_files():
     assert set(parameters("GET", FILE, "path")["extension"]["enum"]) == extensions
 
 
-def test_the_values_of_format_are_those_of_the_format_tables():
-    for method in ("GET", "HEAD"):
-        tables = {
-            "/": formats.LISTS,
-            "/tags": bookmarks.TAGS_FORMATS,
-            "/{id}": formats.ONE_BOOKMARK,
-        }
-        for path, table in tables.items():
-            names = [format.name for format in table]
+def test_the_values_of_format_are_those_of_the_format_tables(app):
+    tables = {"/": formats.LISTS, "/tags": bookmarks.TAGS_FORMATS, "/{id}": formats.ONE_BOOKMARK}
+    for path, table in tables.items():
+        names = [format.name for format in table]
+        for method in ("GET", "HEAD"):
             assert parameters(method, path, "query")["format"]["enum"] == names
+    app.get("/feed?format=atom", status=200)  # The feed has one format.
+    assert "atom" in app.get("/feed?format=json", status=400).json["detail"]
 
 
 def test_each_described_media_type_is_sent(app):
@@ -207,7 +199,7 @@ def test_exactly_the_described_parameters_change_the_response(app, add, path):
         "offset": "1&limit=5", "title": "T&uri=x:y&format=html", "tags": "t&uri=x:y&format=html",
         "changed": "1&format=html", "failed": "1&changed=1&format=html", "sort": "title",
     }  # fmt: skip
-    if path == "/feed":  # See `test_the_feed_has_one_format`.
+    if path == "/feed":  # It has one format.
         values = {name: value.replace("&format=html", "") for name, value in values.items()}
         del values["format"]
     described = parameters("GET", path, "query")
@@ -218,11 +210,6 @@ def test_exactly_the_described_parameters_change_the_response(app, add, path):
         without = app.get(f"{path}?{rest}", status=200).text
         changes = remove_addresses(with_parameter) != remove_addresses(without)
         assert changes == (name in described), name
-
-
-def test_the_feed_has_one_format(app):
-    app.get("/feed?format=atom", status=200)
-    assert "atom" in app.get("/feed?format=json", status=400).json["detail"]
 
 
 def remove_addresses(text):
@@ -423,7 +410,3 @@ def test_with_public_read_only_get_and_head_need_no_token(client):
     for (method, path), operation in operations(document).items():
         is_free = method in ("GET", "HEAD") or (method, path) == ("OPTIONS", FILE)
         assert (operation.get("security") == [{}]) == is_free
-
-
-def test_without_a_token_no_operation_needs_one(app):
-    assert app.get("/openapi.json", status=200).json["security"] == []

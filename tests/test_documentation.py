@@ -485,15 +485,6 @@ def test_a_client_of_linkding_can_keep_its_token(serve, tmp_path):
     assert json.loads(printed)["count"] == 0
 
 
-def test_white_space_in_the_fields_is_removed_as_documented(app):
-    assert "line breaks and tabs become one space" in API
-    assert "both ends of the uri, the title, the description and each tag is removed" in API
-    values = {"uri": " https://a.example/\n", "title": "\t A\r\n\tb  c ", "description": " A\n b\n"}
-    bookmark = app.post_json("/", {**values, "tags": [" x ", "y z\u00a0"]}, status=201).json
-    fields = [bookmark[name] for name in ("uri", "title", "description", "tags")]
-    assert fields == ["https://a.example/", "A b  c", "A\n b", ["x", "y z"]]
-
-
 def run_in_bash(commands, folder):
     """Run documented commands with the folder in place of `/`, and return what they print."""
     commands = commands.replace("/backup/", f"{folder}/backup/")

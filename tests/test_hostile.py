@@ -42,7 +42,7 @@ ONE = Bookmark(
 EACH = settings(
     deadline=None,
     derandomize=True,
-    max_examples=50,
+    max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -220,7 +220,7 @@ def mutate(body, chance):
 def test_a_mutated_body_is_handled(client, name):
     chance = random.Random(name)
     media_type, body = BODIES[name]
-    for _ in range(25):
+    for _ in range(15):
         changed = mutate(body, chance)
         for method, path in TARGETS:
             accept = chance.choice(["*/*", BROWSER])
@@ -297,7 +297,7 @@ HEADERS = {
 def test_a_mutated_header_is_handled(client, name):
     chance = random.Random(name)
     body = BODIES["json"][1]
-    for _ in range(150):
+    for _ in range(100):
         value = mutate(chance.choice(HEADERS[name]).encode(), chance).decode("latin-1")
         value = re.sub("[\r\n\0]", "", value)  # Every server refuses these.
         method, path = chance.choice([("GET", "/"), ("GET", "/a"), ("GET", "/feed"), *TARGETS])
@@ -310,7 +310,7 @@ def test_every_byte_in_a_header_is_handled(client, name):
     for byte in range(1, 256):
         if byte not in b"\r\n":
             headers = {"Content_Type": JSON} | {name: HEADERS[name][0] + chr(byte)}
-            client("/", "POST", BODIES["json"][1], **headers)
+            client("/", "POST", b"{}", **headers)
 
 
 # --- Queries ---
@@ -321,9 +321,10 @@ PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "descript
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_byte_in_a_parameter_is_handled(client, name):
     for byte in range(256):
-        for value in (f"%{byte:02x}", f"https://a.example/{chr(byte)}"):
-            for path, format in [("/", "&format=html"), ("/feed", "")]:
-                client(path, environ={"QUERY_STRING": f"{name}={value}{format}"})
+        encoded, raw = f"{name}=%{byte:02x}", f"{name}=https://a.example/{chr(byte)}"
+        client("/feed", environ={"QUERY_STRING": encoded})
+        for query in (encoded, raw):
+            client(environ={"QUERY_STRING": f"{query}&format=html"})
 
 
 @EACH
@@ -347,7 +348,7 @@ PLACES += ["/a{}title", "/style{}.css", "/openapi{}json", "/gone{}", "/{}/title"
 def test_every_byte_in_a_path_is_handled(client, place):
     body = json.dumps(WHOLE | {"uri": "https://c.example/"}).encode()
     for byte in range(256):
-        for method in ("GET", "PUT", "DELETE"):
+        for method in ("GET", "PUT"):
             client(place.format(chr(byte)), method, body, Content_Type=JSON)
 
 

@@ -104,6 +104,7 @@ def test_an_equivalent_uri_updates_the_bookmark(app, add, uri):
     assert {name: response.json[name] for name in kept} == {name: before[name] for name in kept}
     assert response.json["title"] == "New"
     assert only(app) == response.json
+    assert app.post_json("/", response.json, status=200).json == response.json  # It has an id.
     fields = {"uri": URI, "title": "", "description": "", "tags": []}
     after = app.post_json("/", fields, status=200).json
     assert {name: after[name] for name in fields} == {**fields, "title": URI}
