@@ -183,7 +183,10 @@ class Listing:
 
 
 def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
-    """Return the offsets of other pages by link relation, such as next. One page has no others."""
+    """Return the offsets of other pages by link relation, such as next.
+
+    The result is empty if everything fits on one page.
+    """
     if offset == 0 and count <= limit:
         return {}
     last = max(count - 1, 0) // limit * limit
@@ -203,7 +206,7 @@ def links_to_pages(
     """Return the addresses of pages by link relation."""
     if not offsets:
         return {}
-    before_offset = with_query(address, [*parameters, ("offset", "")])
+    before_offset = with_query(address, [*parameters, ("offset", "")])  # Ends with `offset=`.
     return {relation: f"{before_offset}{offset}" for relation, offset in offsets.items()}
 
 

@@ -42,9 +42,10 @@ class Element:
 
 
 class Collector:
-    """The target of an XML parser that collects folders and entries.
+    """The target of an XML parser that collects folders and entries in `elements`.
 
-    In `elements`, a folder precedes its entries. An entry whose end is missing is left out.
+    A folder precedes its entries. An entry whose end is missing is left out. The parser calls
+    `start` and `end` for each element, and `data` for each piece of text between these calls.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ _KEY_VARIABLES = (
 )
 # The responses to these headers change with time. The cache is not used for them.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
-_Key = tuple[object, ...]
+_Key = tuple[bool, *tuple[str | None, ...]]  # Whether the service has tokens; the variables.
 
 
 class _Cached(NamedTuple):
@@ -69,7 +69,8 @@ class ResponseCache:
         # If each request compares all files, a cached response would save little.
         if self.store.compares_each_time():
             return
-        key_size = sum(len(value) for value in key if isinstance(value, str))
+        _, *values = key
+        key_size = sum(map(len, filter(None, values)))
         # The response's header Link may repeat the query four times.
         size = OVERHEAD + len(cached.response.body) + 5 * key_size
         if size > MAX_RESPONSE_SIZE:

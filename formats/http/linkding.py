@@ -1,5 +1,6 @@
 """linkding's REST API (https://linkding.link/api/), for linkding's extensions, apps and scripts."""
 
+import functools
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,6 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag, timestamp
 from storage.errors import Invalid
 from storage.files import is_readable
-from storage.index import Entry
 from storage.numbers import number_of_id
 from storage.query import UP_TO_18_DIGITS, Query, first_values
 from storage.retag import RetagReport, replace_tag
@@ -47,11 +47,8 @@ def list_archived(service: Service, request: Request) -> Response:
 def _list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     values = first_values(query_parameters(request))
     entries = select_entries(service.store, query, values)
-    return _respond_page(service, request, entries, _entry_document)
-
-
-def _entry_document(entry: Entry) -> Members:
-    return shapes.bookmark_document(entry.bookmark)
+    bookmarks = [entry.bookmark for entry in entries]
+    return _respond_page(service, request, bookmarks, shapes.bookmark_document)
 
 
 def _respond_page(
@@ -66,17 +63,14 @@ def _respond_page(
     values = first_values(parameters)
     limit = _parse_number(values.get("limit", "")) or _PAGE_SIZE
     offset = _parse_number(values.get("offset", ""))
-    others = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
-
-    def link(offset: int) -> str:
-        place = [("limit", str(limit)), ("offset", str(offset))]
-        return with_query(address, [*others, *place])
-
+    selection = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
+    selection.append(("limit", str(limit)))
+    before_offset = with_query(address, [*selection, ("offset", "")])
     page: dict[str, object] = {"count": len(items), "next": None, "previous": None}
     if offset + limit < len(items):
-        page["next"] = link(offset + limit)
+        page["next"] = f"{before_offset}{offset + limit}"
     if offset > 0:
-        page["previous"] = link(max(offset - limit, 0))
+        page["previous"] = f"{before_offset}{max(offset - limit, 0)}"
     page["results"] = [to_document(item) for item in items[offset : offset + limit]]
     return _respond(page)
 
@@ -93,12 +87,9 @@ def _parse_number(text: str) -> int:
 
 def list_tags(service: Service, request: Request) -> Response:
     """GET /api/tags/: a page of the tags, in alphabetical order."""
-    store = service.store
-
-    def to_document(tag: str) -> Members:
-        return _tag_document(store, tag)
-
-    return _respond_page(service, request, sorted(_tags(store), key=fold_tag), to_document)
+    tags = sorted(_tags(service.store), key=fold_tag)
+    to_document = functools.partial(_tag_document, service.store)
+    return _respond_page(service, request, tags, to_document)
 
 
 def get_tag(service: Service, request: Request, number: str) -> Response:

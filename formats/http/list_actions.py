@@ -60,7 +60,7 @@ def mark_as_unread(service: Service, request: Request, fields: Fields, bookmark:
 def _press(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], button: str
 ) -> Response:
-    """Do what the button of a form means to these bookmarks, and respond."""
+    """Do what the pressed button means, such as "delete", to these bookmarks."""
     results = ChangedBookmarks(
         is_deletion=button == "delete", is_kept=service.store.trash.keep_deleted != 0
     )
@@ -130,11 +130,11 @@ _Action = Callable[[Transaction, Entry], None]
 
 
 class _Result(NamedTuple):
-    """The result for one bookmark."""
+    """What happened to one bookmark. It was changed, unless one of the last two is set."""
 
     entry: Entry  # The bookmark as it was before the change.
-    is_newer: bool = False  # The bookmark is newer than the page, and was not changed.
-    error: StorageError | None = None  # The error of the change, which was not made.
+    is_newer: bool = False  # Another client has changed it since the page was shown.
+    error: StorageError | None = None
 
 
 def _act_unless_newer(

@@ -1,7 +1,7 @@
 """Show the login page in place of a page that needs a login.
 
-If the user has sent a form without a login, the login page keeps the fields of the
-form. They are called pending fields, because they are sent again after the login.
+If the user has sent a form without a login, the login page keeps its fields as pending
+fields, which are sent again after the login.
 """
 
 import re
@@ -20,8 +20,8 @@ from storage.errors import Invalid, Malformed
 LOGIN_PATH = "/-/login"
 MAX_TOKEN_AND_NEXT = 65_536  # The bytes of the fields `token` and `next` of a login form.
 _TARGET = re.compile("/[!-~]*")  # A path and query that a header may contain.
-# Browsers take `//name` and `/\name` for a host, which may be another site. The login
-# page is no target, because the user has just left it.
+# Browsers take `//name` and `/\name` for another host. After the login, the login page
+# would be of no use.
 _UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
 # Includes `%`, because the browser may have percent-encoded some characters.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"

@@ -14,13 +14,12 @@ from formats.http.request import MAX_BODY, MAX_FILE
 # The settings of waitress. Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # This is more than the service accepts, so that the service refuses a body that
-    # is too large with a problem document. waitress would respond with plain text.
+    # The service itself refuses smaller bodies, with a problem document. waitress would
+    # respond with plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # A thread waits for the client while more than this is unsent. Slow clients
-    # could occupy all threads.
+    # While more than this is unsent, a thread would wait for its slow client.
     "outbuf_high_watermark": 1024**3,
     # A connection needs up to three file descriptors, and a process usually has 1,024.
     "connection_limit": 300,
@@ -29,7 +28,7 @@ READING_THREADS = 4
 WRITING_THREADS = 8  # One import may occupy a thread for minutes.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-STOP_SECONDS = 4.0  # The documentation promises 5 seconds.
+STOP_SECONDS = 4.0
 
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
@@ -80,7 +79,7 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
 
 def _is_sending(channels: Mapping[int, Any]) -> bool:
     for channel in list(channels.values()):
-        # The dict also has the listening socket, which lacks this attribute.
+        # The listening socket lacks this attribute.
         if getattr(channel, "total_outbufs_len", 0):
             return True
     return False

@@ -31,8 +31,7 @@ HOST = re.compile(
 _PATH_WITHOUT_STORE = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
 # The one page below `/-/` for visitors. All others are for changing something.
 _VISITORS_PAGE = "/-/tools"
-# A page of another site cannot send a header Authorization with these schemes. (With Basic,
-# a browser may repeat a password that the user has typed.)
+# A page of another site cannot make a browser send these schemes in Authorization.
 _TOKEN_SCHEMES = ("bearer", "token")
 # The challenges of 401 responses. For Bearer, browsers open no password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
@@ -100,8 +99,8 @@ class AccessControl:
         if _names_sender(environ):
             is_allowed = _is_sent_by_own_page(request, self.base_url)
         else:
-            # Browsers send the login cookie with a form of another site, and old ones
-            # do not name the site. Scripts do not name a site, either, and send no cookie.
+            # An old browser sends the login cookie with a form of another site, and does
+            # not name the site. Scripts do not name one, either, but send no cookie.
             uses_cookie = bool(self.tokens) and is_owner and not has_authorization
             is_allowed = not uses_cookie
         if not is_allowed:
@@ -199,14 +198,13 @@ def _is_sent_by_own_page(request: Request, base_url: str | None) -> bool:
 def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     """Return the origins of the service (RFC 6454 section 6.2).
 
-    Behind a proxy, the browser knows the service by `base_url`, while the requested
-    address may have another host and scheme.
+    Behind a proxy, the requested address may differ from the public one, `base_url`.
     """
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
     origins = [f"{configured.scheme}://{configured.netloc}"]
     if requested.netloc != configured.netloc:
         origins.append(f"{requested.scheme}://{requested.netloc}")
-    # The host of `base_url` is trusted with its scheme only. With http in place of
-    # https, an attacker in the network could forge a page of this host.
+    # The host of `base_url` is trusted with its scheme only: an attacker in the network
+    # could forge a page with http in place of https.
     return origins
