@@ -75,7 +75,7 @@ def require_round_trip(source, target, name):
     assert {field: copy[field] for field in FIELDS} == {field: original[field] for field in FIELDS}
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(values=VALUES)
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 def test_any_valid_bookmark_survives_the_round_trip(pair, name, values):

@@ -149,7 +149,8 @@ def requests_to(path):
     is_of_one = any(id in path for id in IDS) or re.search("[0-9]{5}", path)
     for query in ["", *(f"format={name}" for name in sorted(FORMAT_NAMES))]:
         yield "GET", f"{path}?{query}", {}
-    for query in [] if is_of_one else QUERIES:
+    is_login_page = path.startswith("/-/") and path != "/-/tools"
+    for query in [] if is_of_one or is_login_page else QUERIES:
         yield "GET", f"{path}?{query}", {}
         yield "GET", f"{path}?{query}", BROWSER
     for accept in MEDIA_TYPES:
@@ -163,7 +164,7 @@ def requests_to(path):
     for method in ("OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"):
         yield method, path, {}
         yield method, path, BROWSER
-        yield method, path, BROWSER | {"Origin": "https://evil.example"}
+    yield "POST", path, BROWSER | {"Origin": "https://evil.example"}
 
 
 def parts(response):
