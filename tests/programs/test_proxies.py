@@ -40,7 +40,8 @@ class Front:
         return http.client.HTTPConnection(self.address, self.port, timeout=60)
 
     def send(self, method, path, value=None, **headers):
-        return self.send_text(method, path, None if value is None else json.dumps(value), **headers)
+        body = None if value is None else json.dumps(value)
+        return self.send_text(method, path, body, **headers)
 
     def send_text(self, method, path, body, **headers):
         connection = self.connection()
@@ -74,15 +75,22 @@ def served(folder, *options, **environment):
         server.stop()
 
 
+def make_certificate(folder):
+    """Make a certificate and its key with the documented command, unless the folder has them."""
+    certificate, key = folder / "cert.pem", folder / "key.pem"
+    if not certificate.exists():
+        command = documented_block("bash", "openssl req").replace(CERTIFICATE, str(certificate))
+        command = command.replace(KEY, str(key))
+        subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+    return certificate, key
+
+
 @contextmanager
 def nginx(folder, service, port=None, prefix="/", host=HOST, edit=str):
     """Run nginx with the documented servers, which `edit` may change, in front of a service."""
     require_program("nginx", "openssl")
     port, plain = port or free_port(), free_port()
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    command = documented_block("bash", "openssl req").replace(CERTIFICATE, str(certificate))
-    command = command.replace(KEY, str(key))
-    subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+    certificate, key = make_certificate(folder.parent)
     servers = documented_block("nginx", "server {")
     for written, ours in {
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
@@ -163,6 +171,22 @@ def varnish(folder, service):
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Return a function that starts a service and a proxy in front of it, until the test ends."""
+    with ExitStack() as stack:
+
+        def start(proxy, *options, token=None, **settings):
+            environment = {"BOOKMARKS_TOKEN": token} if token else {}
+            service = stack.enter_context(served(tmp_path, *options, **environment))
+            return stack.enter_context(proxy(tmp_path, service, **settings))
+
+        yield start
+
+
+BOTH = pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
 
 
 @pytest.fixture(scope="module", params=[nginx, varnish], ids=lambda front: front.__name__)
@@ -305,85 +329,76 @@ def test_the_bookmarklet_gets_through_with_2000_selected_characters(front, chara
     assert character * 1000 in page.body.decode() and character * 2000 in page.body.decode()
 
 
-@pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
-def test_no_response_to_the_owner_answers_a_visitor_nor_the_other_way(tmp_path, proxy):
+@BOTH
+def test_no_response_to_the_owner_answers_a_visitor_nor_the_other_way(start, proxy):
     owner = {"Authorization": "Bearer 0123"}
     whole = {"title": "", "description": ""}
     public = {**whole, "uri": "https://public.example/", "tags": ["x"]}
     private = {**whole, "uri": "https://secret.example/", "tags": ["x", "private"]}
-    with ExitStack() as stack:
-        options = ("--base-url", PUBLIC, "--public-read")
-        service = stack.enter_context(served(tmp_path, *options, BOOKMARKS_TOKEN="0123"))
-        front = stack.enter_context(proxy(tmp_path, service))
-        for id in ("gone", "secret-gone", "secret", "public"):
-            bookmark = private if "secret" in id else public
-            assert front.send("PUT", f"/{id}", bookmark, **owner).status == 201
-            if "gone" in id:
-                assert front.send("DELETE", f"/{id}", **owner).status == 204
-        for path in ("/", "/?tag=x", "/feed", "/tags", "/tags.json", "/public", "/public/tags"):
-            for accept in ("*/*", "text/html") * 2:
-                tags = set()
-                for view, other in (({}, owner), (owner, {})):
-                    response = front.get(path, Accept=accept, **view)
-                    assert view or b"secret" not in response.body
-                    etag = response.headers.get("ETag")
-                    if etag:
-                        assert etag not in tags
-                        tags.add(etag)
-                        again = front.get(path, Accept=accept, If_None_Match=etag, **other)
-                        assert again.status == 200
-        for _ in range(3):
-            for id, seen, known in (
-                ("secret", 404, 200), ("secret-gone", 404, 410), ("gone", 410, 410),
-            ):  # fmt: skip
-                assert front.get(f"/{id}", **owner).status == known
-                assert front.get(f"/{id}").status == seen
+    front = start(proxy, "--base-url", PUBLIC, "--public-read", token="0123")
+    for id in ("gone", "secret-gone", "secret", "public"):
+        bookmark = private if "secret" in id else public
+        assert front.send("PUT", f"/{id}", bookmark, **owner).status == 201
+        if "gone" in id:
+            assert front.send("DELETE", f"/{id}", **owner).status == 204
+    for path in ("/", "/?tag=x", "/feed", "/tags", "/tags.json", "/public", "/public/tags"):
+        for accept in ("*/*", "text/html") * 2:
+            tags = set()
+            for view, other in (({}, owner), (owner, {})):
+                response = front.get(path, Accept=accept, **view)
+                assert view or b"secret" not in response.body
+                etag = response.headers.get("ETag")
+                if etag:
+                    assert etag not in tags
+                    tags.add(etag)
+                    again = front.get(path, Accept=accept, If_None_Match=etag, **other)
+                    assert again.status == 200
+    for _ in range(3):
+        for id, seen, known in (
+            ("secret", 404, 200), ("secret-gone", 404, 410), ("gone", 410, 410),
+        ):  # fmt: skip
+            assert front.get(f"/{id}", **owner).status == known
+            assert front.get(f"/{id}").status == seen
 
 
 @pytest.mark.parametrize("public_read", [(), ("--public-read",)], ids=["private", "public"])
-@pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
-def test_a_browser_logs_in_and_out(tmp_path, proxy, public_read):
-    with ExitStack() as stack:
-        options = ("--base-url", f"{PUBLIC}/marks", *public_read)
-        service = stack.enter_context(served(tmp_path, *options, BOOKMARKS_TOKEN="secret"))
-        front = stack.enter_context(proxy(tmp_path, service))
-        browser = {"Accept": "text/html", "Origin": PUBLIC, "Content_Type": FORM}
-        without_login = (200, False) if public_read else (401, True)
-        cookies = ["other=1"]
+@BOTH
+def test_a_browser_logs_in_and_out(start, proxy, public_read):
+    front = start(proxy, "--base-url", f"{PUBLIC}/marks", *public_read, token="secret")
+    browser = {"Accept": "text/html", "Origin": PUBLIC, "Content_Type": FORM}
+    without_login = (200, False) if public_read else (401, True)
+    cookies = ["other=1"]
 
-        def page():
-            response = front.get("/?tag=x", **browser, Cookie="; ".join(cookies))
-            return response.status, 'name="token"' in response.body.decode()
+    def page():
+        response = front.get("/?tag=x", **browser, Cookie="; ".join(cookies))
+        return response.status, 'name="token"' in response.body.decode()
 
-        assert page() == without_login
-        body = "token=secret&next=/%3Ftag=x"
-        response = front.send_text("POST", "/-/login", body, **browser, Cookie=cookies[0])
-        assert response.status == 303
-        value, *attributes = response.headers["Set-Cookie"].split("; ")
-        assert {"Path=/marks", "Secure", "HttpOnly", "SameSite=Lax"} <= set(attributes)
-        cookies.append(value)
-        for _ in range(3):
-            assert page() == (200, False)
-        created = front.send_text("POST", "/-/add", "uri=x:y", **browser, Cookie="; ".join(cookies))
-        assert created.status == 303
-        for _ in range(3):
-            response = front.get("/?tag=x", **browser)
-            assert (response.status, 'name="token"' in response.body.decode()) == without_login
+    assert page() == without_login
+    body = "token=secret&next=/%3Ftag=x"
+    response = front.send_text("POST", "/-/login", body, **browser, Cookie=cookies[0])
+    assert response.status == 303
+    value, *attributes = response.headers["Set-Cookie"].split("; ")
+    assert {"Path=/marks", "Secure", "HttpOnly", "SameSite=Lax"} <= set(attributes)
+    cookies.append(value)
+    for _ in range(3):
+        assert page() == (200, False)
+    created = front.send_text("POST", "/-/add", "uri=x:y", **browser, Cookie="; ".join(cookies))
+    assert created.status == 303
+    for _ in range(3):
+        response = front.get("/?tag=x", **browser)
+        assert (response.status, 'name="token"' in response.body.decode()) == without_login
 
 
-@pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: proxy.__name__)
-def test_with_a_token_nothing_is_cached(tmp_path, proxy):
-    with ExitStack() as stack:
-        options = ("--base-url", PUBLIC)
-        service = stack.enter_context(served(tmp_path, *options, BOOKMARKS_TOKEN="secret"))
-        front = stack.enter_context(proxy(tmp_path, service))
-        bearer = {"Authorization": "Bearer secret"}
-        path = "/" + front.send("POST", "/", {"uri": "https://example.com/"}, **bearer).json["id"]
-        assert [front.get(path, **bearer).status, front.get(path).status] == [200, 401]
-        assert front.send("DELETE", path, **bearer).status == 204
-        for _ in range(3):
-            assert [front.get(path, **bearer).status, front.get(path).status] == [410, 401]
-        front.require_logged(f"GET {path} 410", 3)
+@BOTH
+def test_with_a_token_nothing_is_cached(start, proxy):
+    front = start(proxy, "--base-url", PUBLIC, token="secret")
+    bearer = {"Authorization": "Bearer secret"}
+    path = "/" + front.send("POST", "/", {"uri": "https://example.com/"}, **bearer).json["id"]
+    assert [front.get(path, **bearer).status, front.get(path).status] == [200, 401]
+    assert front.send("DELETE", path, **bearer).status == 204
+    for _ in range(3):
+        assert [front.get(path, **bearer).status, front.get(path).status] == [410, 401]
+    front.require_logged(f"GET {path} 410", 3)
 
 
 # --- nginx ---
@@ -394,80 +409,70 @@ FORGED = {
 }  # fmt: skip
 
 
-def test_nginx_passes_the_public_address_and_drops_forged_headers(tmp_path):
-    with ExitStack() as stack:
-        options = ("--trusted-proxy", "127.0.0.1")
-        service = stack.enter_context(served(tmp_path, *options, BOOKMARKS_TOKEN="secret"))
-        port = free_port()
-        host = f"{HOST}:{port}"
-        front = stack.enter_context(nginx(tmp_path, service, port, host=host))
-        public, bearer = f"https://{host}", {"Authorization": "Bearer secret"}
-        fields = {"uri": "https://example.com/"}
-        response = front.send("POST", "/", fields, Origin=public, **bearer)
-        assert response.status == 201 and response.headers["Location"].startswith(public + "/")
-        for more in ({}, FORGED):
-            response = front.get("/?limit=1&offset=1", **bearer, **more)
-            assert f"<{public}/?limit=1&offset=0>" in response.headers["Link"]
-            assert "evil" not in response.headers["Link"]
-            assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
-        basic = {"Authorization": "Basic OnNlY3JldA=="}
-        assert front.send("POST", "/", fields, Origin=public, **basic).status == 200
-        response = front.send("POST", "/", fields, Origin="https://evil.example", **basic)
-        assert response.status == 403
-        large = [{"uri": f"https://example.com/{n}/{'x' * 2000}"} for n in range(1000)]
-        assert front.send("POST", "/-/import", large, **bearer).json["created"] == 1000
-        plain = Front(service, front.plain, host=host).get("/?limit=1")
-        assert (plain.status, plain.headers["Location"]) == (301, f"{PUBLIC}/?limit=1")
+def test_nginx_passes_the_public_address_and_drops_forged_headers(start):
+    port = free_port()
+    host = f"{HOST}:{port}"
+    front = start(nginx, "--trusted-proxy", "127.0.0.1", token="secret", port=port, host=host)
+    public, bearer = f"https://{host}", {"Authorization": "Bearer secret"}
+    fields = {"uri": "https://example.com/"}
+    response = front.send("POST", "/", fields, Origin=public, **bearer)
+    assert response.status == 201 and response.headers["Location"].startswith(public + "/")
+    for more in ({}, FORGED):
+        response = front.get("/?limit=1&offset=1", **bearer, **more)
+        assert f"<{public}/?limit=1&offset=0>" in response.headers["Link"]
+        assert "evil" not in response.headers["Link"]
+        assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
+    basic = {"Authorization": "Basic OnNlY3JldA=="}
+    assert front.send("POST", "/", fields, Origin=public, **basic).status == 200
+    response = front.send("POST", "/", fields, Origin="https://evil.example", **basic)
+    assert response.status == 403
+    large = [{"uri": f"https://example.com/{n}/{'x' * 2000}"} for n in range(1000)]
+    assert front.send("POST", "/-/import", large, **bearer).json["created"] == 1000
 
 
-def test_nginx_shows_the_file_that_a_certificate_needs_and_redirects_the_rest(tmp_path):
+def test_nginx_shows_the_file_that_a_certificate_needs_and_redirects_the_rest(start, tmp_path):
     challenge = tmp_path / "html" / ".well-known" / "acme-challenge"
     challenge.mkdir(parents=True)
     (challenge / "secret").write_text("a proof")
-    with ExitStack() as stack:
-        service = stack.enter_context(served(tmp_path, "--base-url", PUBLIC))
-        front = stack.enter_context(nginx(tmp_path, service))
-        for address in ("127.0.0.1", "::1"):
-            plain = Front(service, front.plain, address=address)
-            shown = plain.get("/.well-known/acme-challenge/secret")
-            assert (shown.status, shown.body) == (200, b"a proof")
-            assert plain.get("/x").headers["Location"] == f"{PUBLIC}/x"
-            front.address = address
-            assert front.get("/").status == 200
+    front = start(nginx, "--base-url", PUBLIC)
+    for address in ("127.0.0.1", "::1"):
+        plain = Front(front.service, front.plain, address=address)
+        shown = plain.get("/.well-known/acme-challenge/secret")
+        assert (shown.status, shown.body) == (200, b"a proof")
+        redirected = plain.get("/?limit=1")
+        assert (redirected.status, redirected.headers["Location"]) == (301, f"{PUBLIC}/?limit=1")
+        front.address = address
+        assert front.get("/").status == 200
 
 
-def test_the_documented_limit_of_requests_refuses_what_is_beyond_it(tmp_path):
+def test_the_documented_limit_of_requests_refuses_what_is_beyond_it(start):
     zone, *limits = documented_block("nginx", "limit_req_zone").splitlines(keepends=True)
     (before,) = map(int, re.findall("burst=([0-9]+)", limits[0]))
 
     def edit(servers):
         return zone + servers.replace("    limit_conn ", "".join(limits) + "    limit_conn ")
 
-    with ExitStack() as stack:
-        service = stack.enter_context(served(tmp_path, "--base-url", PUBLIC))
-        front = stack.enter_context(nginx(tmp_path, service, edit=edit))
-        with closing(front.connection()) as connection:
-            statuses = []
-            while 429 not in statuses and len(statuses) < 20 * before:
-                connection.request("GET", "/health", headers={"Host": HOST})
-                response = connection.getresponse()
-                response.read()
-                statuses.append(response.status)
+    front = start(nginx, "--base-url", PUBLIC, edit=edit)
+    statuses = []
+    with closing(front.connection()) as connection:
+        while 429 not in statuses and len(statuses) < 20 * before:
+            connection.request("GET", "/health", headers={"Host": HOST})
+            response = connection.getresponse()
+            response.read()
+            statuses.append(response.status)
     assert len(statuses) > before
     assert set(statuses) == {200, 429}
 
 
-def test_nginx_can_serve_it_below_a_prefix(tmp_path):
+def test_nginx_can_serve_it_below_a_prefix(start):
     public = f"{PUBLIC}/bookmarks"
-    with ExitStack() as stack:
-        service = stack.enter_context(served(tmp_path, "--base-url", public))
-        front = stack.enter_context(nginx(tmp_path, service, prefix="/bookmarks/"))
-        response = front.send("POST", "/bookmarks/", {"uri": "https://example.com/"})
-        location = response.headers["Location"]
-        assert location.startswith(public + "/")
-        assert front.get(location.removeprefix(PUBLIC)).status == 200
-        page = front.get("/bookmarks/", Accept="text/html").body.decode()
-        for address in re.findall(r'(?:href|src|action)="(/[^"]*)"', page):
-            assert address.startswith("/bookmarks/")
-        links = front.get("/bookmarks/?limit=1&offset=1").headers["Link"]
-        assert f"<{public}/?limit=1&offset=0>" in links
+    front = start(nginx, "--base-url", public, prefix="/bookmarks/")
+    response = front.send("POST", "/bookmarks/", {"uri": "https://example.com/"})
+    location = response.headers["Location"]
+    assert location.startswith(public + "/")
+    assert front.get(location.removeprefix(PUBLIC)).status == 200
+    page = front.get("/bookmarks/", Accept="text/html").body.decode()
+    for address in re.findall(r'(?:href|src|action)="(/[^"]*)"', page):
+        assert address.startswith("/bookmarks/")
+    links = front.get("/bookmarks/?limit=1&offset=1").headers["Link"]
+    assert f"<{public}/?limit=1&offset=0>" in links
