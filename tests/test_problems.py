@@ -55,11 +55,12 @@ ALLOWED = {
     **{f"/a/{field}": {"GET", "HEAD", "OPTIONS", "PUT"} for field in WHOLE},
     **{f"/a/{field}": {"GET", "HEAD", "OPTIONS"} for field in ("id", "created", "modified")},
 }
-PAGES = {
-    route.template.replace("{bookmark}", "a"): {*route.handlers, "OPTIONS"}
-    | ({"HEAD"} if "GET" in route.handlers else set())
-    for route in pages.ROUTER.routes
-}
+PAGES = {}
+for page_route in pages.ROUTER.routes:
+    page_path = page_route.template.replace("{bookmark}", "a").replace("{button}", "read")
+    PAGES[page_path] = {*page_route.handlers, "OPTIONS"}
+    if "GET" in page_route.handlers:
+        PAGES[page_path].add("HEAD")
 METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}
 
 

@@ -126,6 +126,8 @@ def values_of(variable):
             return ["zz"]
         case "file":
             return ["style-00.css"]
+        case "button":
+            return ["delete", "read", "unread"]
         case "verb":
             return ["archive"]
 
@@ -423,7 +425,7 @@ def test_a_handler_that_is_called_for_a_visitor_by_mistake_changes_nothing(app, 
                 continue
             path = route.template.format(
                 id="pub1", bookmark="pub1", number=number_of("pub1"), field="title",
-                verb="archive",
+                verb="archive", button="delete",
             )  # fmt: skip
             request = Request.blank(path, method=method, POST=body)
             request.headers["Content-Type"] = "application/x-www-form-urlencoded"

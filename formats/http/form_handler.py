@@ -63,6 +63,14 @@ def _respond_problem(page: str, problem: Problem) -> Response:
     return response
 
 
+def checked_ids(fields: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the checked bookmarks. Raises Invalid if none is checked."""
+    ids = list(dict.fromkeys(fields.get("selected", ())))
+    if not ids:
+        raise Invalid([("Bookmarks", "are missing: check some in the list")])
+    return ids
+
+
 def typed_tags(fields: Mapping[str, Any], missing: str = "some") -> list[str]:
     """Return the tags that were typed into a form.
 

@@ -9,7 +9,7 @@ from webob import Request
 from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookmarks
 from formats.html.editor import UNREAD, shown_version
 from formats.html.refused_form import write_not_done
-from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
+from formats.http.form_handler import Fields, checked_ids, form_handler, respond_page, typed_tags
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address
@@ -33,28 +33,15 @@ from storage.transaction import Transaction
 @form_handler(write_not_done)
 def change_selected(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/selected: change or delete the checked bookmarks."""
-    ids = list(dict.fromkeys(fields.get("selected", ())))
-    if not ids:
-        raise Invalid([("Bookmarks", "are missing: check some in the list")])
-    return _press(service, request, fields, ids, fields.get("do", ""))
+    return _press(service, request, fields, checked_ids(fields), fields.get("do", ""))
 
 
 @form_handler(write_not_done)
-def delete(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/delete/{id}: delete one bookmark."""
-    return _press(service, request, fields, [bookmark], "delete")
-
-
-@form_handler(write_not_done)
-def mark_as_read(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/read/{id}: remove the tag `unread` from one bookmark."""
-    return _press(service, request, fields, [bookmark], "read")
-
-
-@form_handler(write_not_done)
-def mark_as_unread(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/unread/{id}: add the tag `unread` to one bookmark."""
-    return _press(service, request, fields, [bookmark], "unread")
+def change_one(
+    service: Service, request: Request, fields: Fields, bookmark: str, button: str
+) -> Response:
+    """POST /-/delete/{id}, /-/read/{id} or /-/unread/{id}: delete or change one bookmark."""
+    return _press(service, request, fields, [bookmark], button)
 
 
 def _press(

@@ -19,12 +19,7 @@ from formats.html.tools import write_tools
 from formats.http import login_actions, problems, trash_actions
 from formats.http.conditional import require_conditions, respond_asset
 from formats.http.form_handler import Fields, form_handler, respond_page
-from formats.http.list_actions import (
-    change_selected,
-    delete,
-    mark_as_read,
-    mark_as_unread,
-)
+from formats.http.list_actions import change_one, change_selected
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
 from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
@@ -146,9 +141,7 @@ ROUTER = Router(
     (
         Route("/-/add", {"GET": show_add, "POST": add}),
         Route("/-/edit/{bookmark}", {"POST": edit}),
-        Route("/-/delete/{bookmark}", {"POST": delete}),
-        Route("/-/read/{bookmark}", {"POST": mark_as_read}),
-        Route("/-/unread/{bookmark}", {"POST": mark_as_unread}),
+        Route("/-/{button}/{bookmark}", {"POST": change_one}),
         Route("/-/selected", {"POST": change_selected}),
         Route("/-/restore", {"POST": trash_actions.restore}),
         Route("/-/retag", {"POST": change_list}),

@@ -31,6 +31,7 @@ NOTHING_HERE = "There is nothing at this address."
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
+    "button": "delete|read|unread",  # In the pages' /-/{button}/{bookmark}.
     "file": FILE_NAME,
     "other": "[^/]+",
     "number": "[0-9]{1,10}",  # An id in linkding's API, a number of 31 bits.

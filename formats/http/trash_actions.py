@@ -6,7 +6,7 @@ from webob import Request
 
 from formats.html.refused_form import write_not_done
 from formats.html.trash import PAGE_SIZE, write_not_restored, write_trash
-from formats.http.form_handler import Fields, form_handler, respond_page
+from formats.http.form_handler import Fields, checked_ids, form_handler, respond_page
 from formats.http.request import query_parameters
 from formats.http.response import OK, Response, see_other
 from formats.http.routing import Service
@@ -14,7 +14,7 @@ from formats.listing import list_address, with_query
 from storage import trash
 from storage.batch import Done, Failed, change_in_batches
 from storage.bookmark import Bookmark
-from storage.errors import Conflict, Invalid, NotFound, StorageError
+from storage.errors import Conflict, NotFound, StorageError
 from storage.query import parse_query
 from storage.transaction import Transaction
 
@@ -103,7 +103,4 @@ def _chosen(fields: Fields) -> list[str]:
     if fields.get("only"):
         # The button beside one bookmark was pressed, so the checkboxes do not count.
         return [fields["only"]]
-    ids = list(dict.fromkeys(fields.get("selected", ())))
-    if not ids:
-        raise Invalid([("Bookmarks", "are missing: check some in the list")])
-    return ids
+    return checked_ids(fields)
