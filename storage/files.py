@@ -1,7 +1,7 @@
 """Durable file operations: read, stage, publish and sync.
 
-A new file is synced before it gets its name, and its folder after that, so a
-power cut never leaves a part of a file.
+A new file is synced before it gets its name, so a power cut never leaves a part
+of a file.
 """
 
 import errno
@@ -20,7 +20,6 @@ from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 # A bookmark needs less than 1 MiB, but other programs may add JSON members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-# The writer of a temporary file that is older than this has crashed.
 ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
 
@@ -30,7 +29,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
-# After one of these errors, opening any other file would fail, too.
+# After one of these errors, opening any other file fails, too.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 # os.link raises these errors on a file system without hard links, such as FAT.
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -39,11 +38,11 @@ _NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
 class BadFile(StorageError):
-    """A file cannot be used; other files may be fine."""
+    """One file cannot be used."""
 
 
 class ReadFailed(BadFile):
-    """A file could not be read, but a later attempt may succeed."""
+    """The system could not read one file; a later attempt may succeed."""
 
 
 # --- Reading ---
@@ -52,7 +51,7 @@ class ReadFailed(BadFile):
 def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_result]:
     """Return a file's bytes, and its status from before they were read.
 
-    Raises FileNotFoundError, BadFile, or Unavailable if no file can be read.
+    Raises FileNotFoundError, BadFile, or Unavailable.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS, dir_fd=folder)
@@ -82,7 +81,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
 
 
 def _read_error(error: OSError) -> StorageError:
-    """Return BadFile, or Unavailable if the error concerns every file."""
+    """Return BadFile, or Unavailable if no file can be read."""
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
     if error.errno == errno.ELOOP:  # O_NOFOLLOW refuses symbolic links.
@@ -115,9 +114,11 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file that was only read or is already synced, so errors can be ignored."""
-    with suppress(OSError):
+    """Close a file. An error is ignored: the file is synced, or was only read."""
+    try:
         os.close(descriptor)
+    except OSError:
+        pass
 
 
 def is_missing(path: str | Path, folder: int | None = None) -> bool:
@@ -146,19 +147,18 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """A new file in an open folder, which gets its final name when it is published.
+    """A new file in an open folder, which gets its name when it is published.
 
-    With O_TMPFILE it has no name until then, so a crash leaves nothing behind.
-    Where the system has no O_TMPFILE, it has a temporary name until then. The end
-    of the `with` block discards an unpublished file. Methods raise Full or
-    Unavailable.
+    Until then it has no name, so a crash leaves nothing behind; without O_TMPFILE
+    it has a temporary name. The end of the `with` block discards an unpublished
+    file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
         self._target = name
         self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
-        self._is_nameless = True  # False without O_TMPFILE.
+        self._is_nameless = True  # Or else the file has the temporary name.
         with translate_disk_errors():
             self.descriptor = self._open()
             try:
@@ -181,7 +181,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """The file's ctime in Unix seconds, which publishing changes."""
+        """The file's ctime in Unix seconds. Publishing the file changes it."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
@@ -215,7 +215,7 @@ class Staged:
 
     def _link(self, name: str) -> None:
         source = self._temporary
-        if self._is_nameless:  # A symbolic link, which os.link follows.
+        if self._is_nameless:  # Its path is a symbolic link, which os.link follows.
             source = f"/proc/self/fd/{self.descriptor}"
         os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
@@ -258,9 +258,9 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    `synced_last` is one of the files, to be synced after the folder. When XFS has
-    shut down after a disk error, syncing the folder succeeds, and only syncing a
-    file fails. Without this, a test lost 10 writes that were reported as stored.
+    `synced_last` is one of the files, synced after the folder: when XFS has shut
+    down after a disk error, only syncing a file fails. A test lost 10 writes
+    without it.
     """
     try:
         os.fsync(folder)
@@ -276,8 +276,7 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    Concurrent syncs are faster: the file system commits its journal once for
-    several files.
+    The file system commits its journal once for several syncs at the same time.
     """
     with translate_disk_errors():
         if len(descriptors) == 1:
@@ -312,7 +311,7 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a missing folder durably. Raises Full or Unavailable.
 
-    Its mode 0700 keeps out other users, who could lock it and so stop all writers.
+    Its mode 0700 keeps out other users, who could lock it and stop all writers.
     """
     if path.is_dir():
         return
@@ -340,12 +339,12 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is a temporary name that `Staged` gives."""
+    """Return whether a file has a temporary name of `Staged`."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether the program that wrote a temporary file must have died."""
+    """Return whether a temporary file is so old that its writer has crashed."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:

@@ -324,7 +324,7 @@ class Follower:
         if last and last.version == version and last.changed_at == changed_at:
             return last
         if kind == BOOKMARKS:
-            return new_entry(decode_bookmark(id, data), data, changed_at)
+            return new_entry(decode_bookmark(id, data), version, changed_at)
         return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
 
     def _folders_changed_at(self) -> float:
@@ -339,12 +339,10 @@ class Follower:
         return max(times)
 
 
-def new_entry(bookmark: Bookmark, data: bytes, changed_at: float) -> Entry:
-    """Return the index entry of a bookmark whose file holds `data`."""
+def new_entry(bookmark: Bookmark, version: int, changed_at: float) -> Entry:
+    """Return the index entry of a bookmark."""
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:
         # The entry and the bookmark share one tuple, which saves 100 bytes.
         tags = bookmark.tags
-    return Entry(
-        bookmark, digest(data), uri_key(bookmark.uri), tags, changed_at
-    )
+    return Entry(bookmark, version, uri_key(bookmark.uri), tags, changed_at)

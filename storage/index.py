@@ -1,7 +1,7 @@
 """All bookmarks in memory: by id, uri and tag, sorted by time of creation."""
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -14,8 +14,7 @@ from storage.numbers import Numbers
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
 _VERSIONS = 1 << 128  # A version is a number of 128 bits.
-# Bookmarks without tags are found under this empty tag.
-UNTAGGED = ""
+UNTAGGED = ""  # Bookmarks without tags are found under this empty tag.
 
 
 # gc=False lets Python's garbage collector skip entries. eq=False compares them
@@ -26,7 +25,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     bookmark: Bookmark
     version: int  # The digest of the file's bytes.
     uri_key: str  # The normalized uri, equal for uris that count as the same.
-    tags: tuple[str, ...]  # Without case, see `fold_tag`.
+    tags: tuple[str, ...]  # Folded, in the order of `bookmark.tags`.
     changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
     text: str = ""  # All fields as one folded text; the first search sets it.
 
@@ -70,10 +69,9 @@ tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
 
 
 class SortedList(Generic[_Item]):
-    """A sorted list, copy-on-write: a reader may keep what `read` has returned.
+    """A sorted list that is copied before a change, once a reader has `read` it.
 
-    The next change then copies the list first. To replace an item, call
-    insert(new, old), then discard(old).
+    To replace an item, call insert(new, old), then discard(old).
     """
 
     __slots__ = ("_items", "_order", "_has_readers")
@@ -93,21 +91,15 @@ class SortedList(Generic[_Item]):
         return self._items[0]
 
     def read(self) -> Sequence[_Item]:
-        """Return the items as they are now. The result never changes."""
+        """Return the items. The result never changes."""
         self._has_readers = True
         return self._items
 
-    def append(self, last: _Item) -> None:
-        """Add an item that comes after all others."""
-        self._copy_for_readers()
-        self._items.append(last)
-
     def insert(self, new: _Item, old: object) -> None:
-        """Insert an item. If `old` stands at the place of `new`, overwrite `old`.
+        """Insert an item, or overwrite `old` if it has the place of `new`.
 
-        The item `old` may be None or an item that this list does not contain.
-        Overwriting is 300 times as fast as inserting into a list of 1,000,000
-        items, because inserting moves all later items.
+        Overwriting is 300 times as fast in a list of 1,000,000 items, because
+        inserting moves all later items. The list need not contain `old`.
         """
         self._copy_for_readers()
         place = self._place(new)
@@ -145,9 +137,6 @@ class Index:
     def __init__(self, items: Mapping[str, Item | None]) -> None:
         """Index the items by id. Ids whose item is None are left out."""
         self.items: dict[str, Item] = {}
-        # The sum of the versions of all items. Changing one item changes it without
-        # a visit to all others.
-        self.version = 0
         self._latest = ""  # A cache for `latest`; empty if unknown.
         self._public: Index | None = None
         entries: list[Entry] = []
@@ -156,23 +145,27 @@ class Index:
             if item is None:
                 continue
             self.items[id] = item
-            self.version += item.version
             if isinstance(item, Entry):
                 entries.append(item)
             else:
                 tombstones.append(item)
-        self.version %= _VERSIONS
         entries.sort(key=_entry_order)
         tombstones.sort(key=tombstone_order)
+        # The sum of all versions: a change of one item moves it without a visit to
+        # the others.
+        self.version = sum(item.version for item in self.items.values())
+        self.version %= _VERSIONS
         self._entries = SortedList(entries, _entry_order)
         self._tombstones = SortedList(tombstones, tombstone_order)
         self._numbers = Numbers(self.items)
-        self._by_uri_key: dict[str, SortedList[Entry]] = {}
-        self._by_tag: dict[str, SortedList[Entry]] = {}
+        by_uri_key: dict[str, list[Entry]] = defaultdict(list)
+        by_tag: dict[str, list[Entry]] = defaultdict(list)
         for entry in entries:
-            _list_of(self._by_uri_key, entry.uri_key).append(entry)
+            by_uri_key[entry.uri_key].append(entry)
             for tag in _keys_by_tag(entry):
-                _list_of(self._by_tag, tag).append(entry)
+                by_tag[tag].append(entry)
+        self._by_uri_key = _sorted_lists(by_uri_key)
+        self._by_tag = _sorted_lists(by_tag)
 
         hides_entry = PRIVATE in self._by_tag
         hides_tombstone = any(not entry.is_public for entry in tombstones)
@@ -246,11 +239,13 @@ class Index:
         """Set the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
         self._change_latest(old, new)
-        if new:  # Add it first: it may overwrite the old item in a list.
+        # In a list where both have the same place, `_add` overwrites the old item,
+        # and `_remove` finds it no more. In the other order, all later items of
+        # the list would move twice.
+        if new:
             self._add(id, new, old)
         if old:
             self._remove(id, old, new)
-        self.version %= _VERSIONS
         if self._public is not None:
             self._public.change(id, _if_public(new))
         elif new and not new.is_public:
@@ -266,7 +261,7 @@ class Index:
         self.items[id] = new
         if not old:
             self._numbers.add(id)
-        self.version += new.version
+        self.version = (self.version + new.version) % _VERSIONS
         if isinstance(new, TombstoneEntry):
             self._tombstones.insert(new, old)
             return
@@ -276,7 +271,7 @@ class Index:
             _list_of(self._by_tag, tag).insert(new, old)
 
     def _remove(self, id: str, old: Item, new: Item | None) -> None:
-        self.version -= old.version
+        self.version = (self.version - old.version) % _VERSIONS
         if not new:
             del self.items[id]
             self._numbers.remove(id)
@@ -297,6 +292,12 @@ def _if_public(item: Item | None) -> Item | None:
 
 def _keys_by_tag(entry: Entry) -> Sequence[str]:
     return entry.tags or (UNTAGGED,)
+
+
+def _sorted_lists(
+    lists: Mapping[str, list[Entry]]
+) -> dict[str, SortedList[Entry]]:
+    return {key: SortedList(lists[key], _entry_order) for key in lists}
 
 
 def _list_of(

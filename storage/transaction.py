@@ -169,7 +169,7 @@ class Transaction:
         elif before:
             previous_content = self._read(before)
         data = encode(bookmark, previous_content)  # Keeps unknown JSON members.
-        entry = new_entry(bookmark, data, time.time())
+        entry = new_entry(bookmark, digest(data), time.time())
         self._refuse_uri_of_another(entry, before)
         self._puts[id] = _Put(entry, stored, data)
         self._ids_by_uri_key[entry.uri_key] = id

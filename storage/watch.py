@@ -55,7 +55,7 @@ _Identity = tuple[int, int]  # The device and inode of a folder.
 
 
 class Watch:
-    """Watch some folders by inotify, where the system has it.
+    """Watch folders by inotify, where the system has it.
 
     The kernel queues an event inside the system call that changes a folder, so
     `read_events` misses no finished change.
@@ -64,16 +64,12 @@ class Watch:
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
-        """Prepare to watch folders, of which only the first must exist.
-
-        The first `read_events` opens the watch.
-        """
+        """Prepare to watch folders, of which only the first must exist."""
         # os.lstat is faster with a string than with a `Path`.
         self._folders = [str(folder) for folder in folders]
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        # Maps each watch descriptor of inotify to the index of its folder in
-        # `_folders`.
+        # By watch descriptor of inotify, the index of the folder in `_folders`.
         self._indexes: dict[int, int] = {}
         # The identities of the folders when the watch was opened.
         self._identities: list[_Identity | None] = [None for _ in folders]
@@ -85,16 +81,16 @@ class Watch:
 
     @property
     def first_folder_identity(self) -> _Identity | None:
-        """The device and inode of the first folder, as it is watched."""
+        """The identity of the first folder when the watch was opened."""
         return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
-        """Return the changes, each as the index of a folder and a file name.
+        """Return the changes since the last call: the index of a folder and a file name.
 
-        The index is that of the folder in the list given to the constructor, and
-        an empty name stands for the folder itself. An empty list means that nothing
-        has changed, and None that the caller has to compare all files. Raises
-        Unavailable if the first folder is missing or a folder is a symbolic link.
+        An empty name stands for the folder itself. None means that changes are
+        unknown, so the caller has to compare all files. Opens the watch first, if
+        needed. Raises Unavailable if the first folder is missing or a folder is a
+        symbolic link.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -113,15 +109,14 @@ class Watch:
     def has_no_event(self) -> bool:
         """Return whether nothing has changed; False if that is uncertain.
 
-        While this method runs, other threads may call any method of the watch.
-        Raises Unavailable.
+        Other threads may use the watch meanwhile. Raises Unavailable.
         """
-        inotify = self._inotify  # Another thread may set the attribute to None.
+        inotify = self._inotify  # Another thread may close the watch.
         if inotify is None or self._is_folder_replaced():
             return False
         try:
             return _size_of_queue(inotify) == 0
-        except (OSError, ValueError):  # Another thread has closed the watch.
+        except (OSError, ValueError):  # It is closed.
             return False
 
     def _is_folder_replaced(self) -> bool:

@@ -402,7 +402,7 @@ def searched_words(q, *texts):
             return super().__contains__(word)
 
     bookmark = create(clean({"uri": "x:y"}), "a")
-    entries = [new_entry(bookmark, b"", 0.0) for _ in texts]
+    entries = [new_entry(bookmark, 0, 0.0) for _ in texts]
     for entry, text in zip(entries, texts, strict=True):
         entry.text = Text(text)
     search_entries(entries, parse_search(q))

@@ -31,7 +31,7 @@ tags = st.lists(st.sampled_from(TAGS), unique_by=fold, max_size=3).map(tuple)
 
 
 def entry_of(bookmark):
-    return new_entry(bookmark, encode(bookmark), 0.0)
+    return new_entry(bookmark, digest(encode(bookmark)), 0.0)
 
 
 def tombstone_entry_of(tombstone):

@@ -86,7 +86,7 @@ def test_counting_many_tags_reads_the_bookmarks_twice():
     index = Index({})
     for number, tag in enumerate(tags):
         made = bookmark(f"b{number}", tags=(tag,))
-        index.change(made.id, follower.new_entry(made, encode(made), 0.0))
+        index.change(made.id, follower.new_entry(made, 1, 0.0))
     entries = Passes(index.entries)
     assert sorted(count_tags(entries, 90)) == sorted((tag, 1) for tag in tags)
     assert entries.count == 2

@@ -532,8 +532,9 @@ def test_a_restore_during_a_deletion_keeps_the_restored_bookmark(a, tmp_path, mo
 
     def sync_and_restore(*arguments):
         sync(*arguments)
-        (tmp_path / "tombstones" / "a.json").unlink(missing_ok=True)
+        (tmp_path / "tombstones" / "a.json").unlink()
         file.write_bytes(content)
+        monkeypatch.setattr(files, "sync_folder", sync)
 
     monkeypatch.setattr(files, "sync_folder", sync_and_restore)
     delete_bookmark(store, a)

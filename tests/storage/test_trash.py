@@ -103,6 +103,13 @@ def test_what_is_put_back_has_a_new_id_and_everything_else(store):
         restore(store, "a")
 
 
+def test_what_is_put_back_after_the_clock_was_set_back_is_not_older_than_its_creation(store):
+    created = timestamp(time.time() + DAY)
+    put_bookmark(store, create(clean({"uri": "https://a.example/", "created": created}), "a"))
+    delete(store, "a")
+    assert restore(store, "a").modified == created
+
+
 def test_what_is_saved_again_is_not_put_back(store):
     fill(store, "a")
     delete(store, "a")
