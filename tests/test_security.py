@@ -136,14 +136,10 @@ def test_a_request_of_http_1_1_needs_a_host(app):
         assert request.get_response(app.app).status_int == status
 
 
-@pytest.mark.parametrize("options", [{}, {"token": "secret", "public_read": True}])
-def test_a_host_that_is_too_long_is_400(data, options):
-    app = webtest.TestApp(make_app(data, **options))
-    for host in ("a" * 262, "[" + ":" * 300 + "]", "a" * 300_000):
-        app.get("/", headers={"Host": host}, status=400)
-
-
-def test_hosts_that_are_too_long_take_bounded_memory(app):
+def test_hosts_that_are_too_long_are_400_and_take_bounded_memory(app, data):
+    for each in (app, webtest.TestApp(make_app(data, token="secret", public_read=True))):
+        for host in ("a" * 262, "[" + ":" * 300 + "]", "a" * 300_000):
+            each.get("/", headers={"Host": host}, status=400)
     tracemalloc.start()
     try:
         for n in range(100):
@@ -292,13 +288,6 @@ def test_a_change_from_the_host_of_the_base_url_must_have_its_scheme_and_port(cl
     app.post_json("/a", {"title": "New"}, headers=headers, status=200)
 
 
-def test_the_form_of_another_site_does_not_come_back(app):
-    headers = {"Origin": "https://a.example", "Accept": "text/html"}
-    fields = {"uri": "https://b.example/", "title": "Typed elsewhere"}
-    page = app.post("/", fields, headers=headers, status=403)
-    assert "Typed elsewhere" not in page.text
-
-
 # --- The token ---
 
 
@@ -386,37 +375,22 @@ def test_each_of_several_tokens_allows_every_request(client, token):
         app.get("/", headers={"Authorization": f"Bearer {wrong}"}, status=401)
 
 
-@pytest.mark.parametrize("token", [[], [""], ["first", ""], ()])
-def test_a_list_with_an_empty_token_or_with_none_is_refused(data, token):
-    with pytest.raises(Invalid, match="token must not be empty"):
-        make_app(data, token=token)
+def test_a_list_with_an_empty_token_or_with_none_is_refused(data):
+    for token in ([], [""], ["first", ""], ()):
+        with pytest.raises(Invalid, match="token must not be empty"):
+            make_app(data, token=token)
 
 
 @pytest.mark.parametrize("authorization", ["Bearer wrong", basic("wrong"), "Token x", "Digest x"])
 def test_a_wrong_token_is_401_also_if_reading_is_public(client, authorization):
     app = client(token=TOKEN, public_read=True)
     for method in ("GET", "HEAD"):
-        send(app, method, "/", None, 401, Authorization=authorization)
-        send(app, method, "/", None, 200, **BEARER)
-
-
-def test_public_read_allows_reading_without_the_token(client):
-    app = client(token=TOKEN, public_read=True)
-    for path in ("/", "/a", "/a/title", "/feed", "/?format=html"):
-        app.get(path, status=200)
-        app.head(path, status=200)
+        for path in ("/", "/a", "/a/title", "/feed", "/?format=html"):
+            send(app, method, path, None, 401, Authorization=authorization)
+            send(app, method, path, None, 200)
     send_unsafe(app, 401)
+    send_unsafe(app, 401, Authorization=authorization)
     send(app, "POST", "/a", {"title": "New"}, 200, **BEARER)
-
-
-def test_the_token_is_never_logged(client, caplog, monkeypatch):
-    app = client(token=TOKEN)
-    monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
-    with caplog.at_level(0):
-        app.get("/a", headers=BEARER, status=500)
-        app.get("/", headers={"Authorization": "Bearer guess"}, status=401)
-    assert "ZeroDivisionError" in caplog.text
-    assert TOKEN not in caplog.text and "guess" not in caplog.text
 
 
 def failed_logins(caplog):
@@ -492,12 +466,17 @@ def test_every_response_has_the_security_headers(app, a, method, path, status, h
     assert response.headers.getall("Referrer-Policy") == ["same-origin"]
 
 
-def test_a_401_and_a_500_have_the_security_headers(client, monkeypatch):
+def test_a_401_and_a_500_have_the_security_headers(client, monkeypatch, caplog):
     app = client(token=TOKEN)
     monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
-    for response in (app.get("/", status=401), app.get("/a", headers=BEARER, status=500)):
+    with caplog.at_level(0):
+        refused = app.get("/", headers={"Authorization": "Bearer guess"}, status=401)
+        failed = app.get("/a", headers=BEARER, status=500)
+    for response in (refused, failed):
         assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert "ZeroDivisionError" in caplog.text
+    assert TOKEN not in caplog.text and "guess" not in caplog.text  # Tokens are never logged.
 
 
 # --- Sizes ---
@@ -557,10 +536,10 @@ def test_a_body_that_cannot_be_read_to_its_end_is_400_or_411(app, a, method, pat
     assert app.get("/", status=200).json == [a]
 
 
-@pytest.mark.parametrize("length", ["0", "-1", "x", "", "99", "1e3", "99999999999999999999999"])
-def test_a_wrong_content_length_is_a_client_error(app, a, length):
-    response = call(app, method="POST", body=b'{"a":1}', Content_Type=JSON, Content_Length=length)
-    assert 400 <= response.status_int < 500
+def test_a_wrong_content_length_is_a_client_error(app):
+    for length in ("0", "-1", "x", "", "99", "1e3", "9" * 23):
+        headers = {"Content_Type": JSON, "Content_Length": length}
+        assert 400 <= call(app, method="POST", body=b'{"a":1}', **headers).status_int < 500
 
 
 DEEP = 100_000
@@ -662,12 +641,6 @@ def test_a_path_that_is_no_valid_text_is_404(app, a, path):
             body = b"{}" if method in ("POST", "PUT") else b""
             response = call(app, path.format(text), method, body, Content_Type=JSON)
             assert response.status_int == 404, (method, text)
-
-
-def test_a_path_that_is_not_normalized_is_not_resolved(app, a):
-    for path in ("", "a", "*", "/../a", "/..", "/./a", "/a/../b", "/%", "/a\\b", "http://x/"):
-        assert call(app, path).status_int in (200, 404), path
-        assert call(app, path, "DELETE").status_int in (404, 405), path
 
 
 def multipart(headers, value=b"x:y"):
