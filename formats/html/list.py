@@ -24,7 +24,7 @@ _MAX_LINES_NOT_COLLAPSED = 3
 _MAX_TAGS = 55  # Only the most used tags are shown beside the list.
 _LONG_FILTER_NOTE = (
     "<p>The filter is too long for the links of this page. "
-    "Shorten it to sort, download or retag this list.</p>\n"
+    "Shorten it to sort or download this list, or to change its tags.</p>\n"
 )
 
 
