@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -38,7 +38,6 @@ csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 _DELIMITERS = ",;\t|"
 # Every version of this service has exported at least these columns.
 _OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
-_WRONG_QUOTE = "has a misplaced quotation mark"
 _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
 
 
@@ -48,7 +47,8 @@ class _Row(NamedTuple):
     line: int  # The number of the line in which the row begins.
     text: str
     cells: list[str]
-    error: str  # The reason why `cells` may be wrong; empty if they are right.
+    error: str = ""  # The reason why the row cannot be read.
+    misplaced_quote: str = ""  # A message about it, if it may have made `cells` wrong.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -59,32 +59,10 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
-    own_names: Container[str] = ()
-    if _is_own_header(names):
-        own_names = FIELDS.keys()
-    unread_values = UnreadValues()
+    table = _Table(names)
     for row in _read_rows(text, lines, delimiter, len(names)):
-        if row.error:
-            yield _read_damaged(row, names)
-        else:
-            _count_unread(names, row.cells, own_names, unread_values)
-            yield _read_entry(row, names)
-    yield from unread_values.entries()
-
-
-def _count_unread(
-    names: Sequence[str],
-    cells: Sequence[str],
-    own_names: Container[str],
-    unread_values: UnreadValues,
-) -> None:
-    """Count the cells that the import does not read, by the names of their columns.
-
-    `own_names` are read, because this service has written the file.
-    """
-    for name, cell in zip_longest(names, cells, fillvalue=""):
-        if name not in own_names and not is_read(name, cell.strip()):
-            unread_values.add(name or "a column without a name")
+        yield table.read_entry(row)
+    yield from table.unread_values.entries()
 
 
 def read_header(lines: Iterator[str]) -> str:
@@ -121,12 +99,6 @@ def _split_header(line: str) -> tuple[str, list[str]]:
     return best_delimiter, best_names
 
 
-def _is_own_header(names: Sequence[str]) -> bool:
-    """Return whether any version of this service has written a file with these columns."""
-    columns = set(names)
-    return _OWN_COLUMNS <= columns <= FIELDS.keys()
-
-
 # --- Rows ---
 
 
@@ -149,35 +121,33 @@ def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Ite
             yield _read_line(number, line, delimiter, width)
             continue
         row = _read_row(number, line, lines, delimiter)
-        end_of_line = start + len(line)
-        if row.error and lines.tell() > end_of_line:
+        if row.error or row.misplaced_quote:
             end_of_retry = lines.tell()
-            lines.seek(end_of_line)
-        row = row._replace(text=text[start : lines.tell()])
-        if len(row.cells) < width and not row.error and not row.text.endswith("\n"):
+            lines.seek(start + len(line))
+        elif len(row.cells) < width and lines.tell() == len(text) and not text.endswith("\n"):
             row = row._replace(error=CUT_OFF)
-        yield row
+        yield row._replace(text=text[start : lines.tell()])
 
 
 def _read_line(number: int, line: str, delimiter: str, width: int) -> _Row:
     """Return one line as a row, even if a quotation mark in it is not closed."""
     row = _read_row(number, line, iter(()), delimiter)
-    if len(row.cells) < width and not row.error:
-        return row._replace(error=_PART_OF_ROW)
-    return row
+    if row.error or row.misplaced_quote or len(row.cells) >= width:
+        return row
+    return row._replace(error=_PART_OF_ROW)
 
 
 def _read_row(number: int, line: str, lines: Iterator[str], delimiter: str) -> _Row:
     """Return the row that begins with `line`; a quoted cell may continue in `lines`."""
     reader = csv.reader(_lines_of_row(line, lines), delimiter=delimiter, strict=True)
     try:
-        return _Row(number, line, next(reader), error="")
+        return _Row(number, line, next(reader))
     except Malformed as error:
-        reason = str(error)
+        return _Row(number, line, [], str(error))
     except csv.Error as error:
         cells = next(csv.reader([line], delimiter=delimiter))
-        return _Row(number, line, cells, f"{_WRONG_QUOTE}: {error}")
-    return _Row(number, line, [], reason)
+        message = f"has a misplaced quotation mark: {error}"
+        return _Row(number, line, cells, misplaced_quote=message)
 
 
 def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
@@ -193,35 +163,58 @@ def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
 # --- Entries ---
 
 
-def _read_entry(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row. It is skipped if its uri is missing or may be cut off."""
-    if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows below a table.
-        return ignored_entry(row.line)
-    fields = _fields(names, row.cells)
-    entry = entry_with_uri(row.line, fields)
-    reason = entry.skip_reason
-    # If the quotation mark before a uri is never closed, csv.reader adds the next lines to it.
-    has_whole_uri = not reason and "\n" not in str(fields["uri"])
-    # Some programs leave out empty cells at the end of a row.
-    if len(row.cells) < len(names) and not has_whole_uri:
-        reason = f"has {len(row.cells)} cells, not {len(names)}"
-    if reason:
-        return _skip(row, ", ".join(filter(None, row.cells)), reason)
-    return entry
+class _Table:
+    """The columns of a file."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.unread_values = UnreadValues()
+        self._names = names
+        columns = set(names)
+        self._is_own = _OWN_COLUMNS <= columns <= FIELDS.keys()
+
+    def read_entry(self, row: _Row) -> ImportedEntry:
+        """Return the entry in a row. It is skipped if its uri is missing or may be wrong."""
+        if row.error:
+            return _skip(row, row.text.rstrip("\n"), row.error)
+        if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows below a table.
+            return ignored_entry(row.line)
+        self._count_unread(row.cells)
+        fields = self._fields(row.cells)
+        if row.misplaced_quote:
+            if not _is_certain(str(fields.get("uri", "")), row):
+                return _skip(row, row.text.rstrip("\n"), row.misplaced_quote)
+            return ImportedEntry(row.line, {**fields, NOTE: row.misplaced_quote})
+        entry = entry_with_uri(row.line, fields)
+        reason = entry.skip_reason
+        # If the quotation mark before a uri is never closed, csv.reader adds the next lines to it.
+        has_whole_uri = not reason and "\n" not in str(fields["uri"])
+        # Some programs leave out empty cells at the end of a row.
+        if len(row.cells) < len(self._names) and not has_whole_uri:
+            reason = f"has {len(row.cells)} cells, not {len(self._names)}"
+        if reason:
+            return _skip(row, ", ".join(filter(None, row.cells)), reason)
+        return entry
+
+    def _count_unread(self, cells: Sequence[str]) -> None:
+        for name, cell in zip_longest(self._names, cells, fillvalue=""):
+            is_own = self._is_own and name in FIELDS
+            if not is_own and not is_read(name, cell.strip()):
+                self.unread_values.add(name or "a column without a name")
+
+    def _fields(self, cells: Sequence[str]) -> dict[str, object]:
+        if self._is_own:
+            return _own_fields(self._names, cells)
+        columns = zip(self._names, map(str.strip, cells), strict=False)
+        return read_fields(columns, _tags)
 
 
-def _read_damaged(row: _Row, names: Sequence[str]) -> ImportedEntry:
-    """Return the entry in a row with an error. It is skipped if its uri may be wrong."""
-    fields = _fields(names, row.cells)
-    uri = str(fields.get("uri", ""))
-    is_uri_intact = URI.fullmatch(uri) and '"' not in uri and uri in row.text
-    if not row.error.startswith(_WRONG_QUOTE) or not is_uri_intact:
-        return _skip(row, row.text.rstrip("\n"), row.error)
-    has_unclosed_quote = row.text.count('"') % 2 == 1
-    # After an unclosed quotation mark, the last cell may contain further cells.
-    if has_unclosed_quote and row.cells[-1].strip() == uri:
-        return _skip(row, row.text.rstrip("\n"), row.error)
-    return ImportedEntry(row.line, {**fields, NOTE: row.error})
+def _is_certain(uri: str, row: _Row) -> bool:
+    """Return whether the misplaced quotation mark in a row cannot have changed the uri."""
+    if not URI.fullmatch(uri) or '"' in uri or uri not in row.text:
+        return False
+    # After a quotation mark that is not closed, the last cell may contain further cells.
+    is_unclosed = row.text.count('"') % 2 == 1
+    return not is_unclosed or row.cells[-1].strip() != uri
 
 
 def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
@@ -230,13 +223,6 @@ def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
     if breaks:
         reason = f"{reason}, up to line {row.line + breaks}"
     return ImportedEntry(row.line, {"title": title}, reason)
-
-
-def _fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
-    if _is_own_header(names):
-        return _own_fields(names, cells)
-    columns = zip(names, map(str.strip, cells), strict=False)
-    return read_fields(columns, _tags)
 
 
 def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
