@@ -492,8 +492,12 @@ def test_the_words_to_mark_are_those_that_must_occur(q, words):
     [
         ("don't", "Why <mark>don’t</mark> hy\u00adphens end “it”?"),
         ("hyphens", "Why don’t <mark>hy\u00adphens</mark> end “it”?"),
+        ("café", "/<mark>caf%C3%A9%20</mark>x%2Fy</a>"),
+        ('"cafe x/y"', "/<mark>caf%C3%A9%20x%2Fy</mark></a>"),
+        ("%2F", "x<mark>%2F</mark>y</a>"),
     ],
 )
 def test_the_page_marks_matches_that_typography_would_hide(app, add, q, html):
     add(title="Why don’t hy\u00adphens end “it”?")
+    add("https://a.example/caf%C3%A9%20x%2Fy")
     assert html in app.get("/", {"q": q}, headers={"Accept": "text/html"}, status=200).text

@@ -1,14 +1,20 @@
 """Mark the matches of a search in the texts of a list."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from urllib.parse import unquote
 
 from formats.html.frame import e
 from storage.search import fold_text
 
 Escape = Callable[[str], str]  # From a text to HTML.
 
-_fold_character = functools.lru_cache(maxsize=4096)(fold_text)
+# A folded text, and for each of its characters the start and the end in the original text.
+_Folded = tuple[str, Sequence[tuple[int, int]]]
+
+# Percent-encoded characters, such as `%C3%A9`, or any other character.
+_ENCODED_OR_ONE = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 
 def marker(words: Iterable[str]) -> Escape:
@@ -35,31 +41,48 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     A regular expression would not do: `re` keeps the last 512 compiled patterns, and patterns of
     long searches would take up to 1.5 GB.
     """
-    folded = fold_text(text)
-    position_in_text = _positions(text)
     matches = []
-    for word in words:
-        start = folded.find(word)
-        while start >= 0:
-            end = start + len(word)
-            last = position_in_text[end - 1]
-            matches.append((position_in_text[start], last + 1))
-            start = folded.find(word, end)
+    for folded, ranges in _foldings(text):
+        for word in words:
+            start = folded.find(word)
+            while start >= 0:
+                end = start + len(word)
+                first_start, _ = ranges[start]
+                _, last_end = ranges[end - 1]
+                matches.append((first_start, last_end))
+                start = folded.find(word, end)
     return matches
 
 
-def _positions(text: str) -> Sequence[int]:
-    """Return the position in the text for each character of the folded text.
+def _foldings(text: str) -> Iterator[_Folded]:
+    """Yield the text folded, and if it has percent-encoded characters, decoded and folded."""
+    if text.isascii():  # Each character is folded to one.
+        yield fold_text(text), [(start, start + 1) for start in range(len(text))]
+    else:
+        yield _fold_pieces(enumerate(text))
+    if unquote(text) != text:
+        pieces = _ENCODED_OR_ONE.finditer(text)
+        yield _fold_pieces((piece.start(), piece[0]) for piece in pieces)
 
-    Folding replaces a character by none, one or several: "ﬁ" becomes "fi", so "aﬁ" has the
-    positions 0, 1 and 1.
+
+def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folded:
+    """Fold pieces of a text, each with its position.
+
+    Folding replaces a piece by none, one or several characters: "ﬁ" becomes "fi", so "aﬁ" has the
+    ranges (0, 1), (1, 2) and (1, 2).
     """
-    if text.isascii():
-        return range(len(text))
-    positions = []
-    for position, character in enumerate(text):
-        positions += [position] * len(_fold_character(character))
-    return positions
+    folded_text = ""
+    ranges: list[tuple[int, int]] = []
+    for start, piece in pieces:
+        folded = _fold_piece(piece)
+        folded_text += folded
+        ranges += [(start, start + len(piece))] * len(folded)
+    return folded_text, ranges
+
+
+@functools.lru_cache(maxsize=4096)
+def _fold_piece(piece: str) -> str:
+    return fold_text(unquote(piece))
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
