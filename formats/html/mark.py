@@ -11,7 +11,7 @@ from storage.search import fold_text
 Escape = Callable[[str], str]  # From a text to HTML.
 
 # A folded text, and for each of its characters the start and the end in the original text.
-_Folded = tuple[str, Sequence[tuple[int, int]]]
+_Folded = tuple[str, Sequence[int], Sequence[int]]
 
 # Percent-encoded characters, such as `%C3%A9`, or any other character.
 _ENCODED_OR_ONE = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
@@ -42,14 +42,12 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     long searches would take up to 1.5 GB.
     """
     matches = []
-    for folded, ranges in _foldings(text):
+    for folded, starts, ends in _foldings(text):
         for word in words:
             start = folded.find(word)
             while start >= 0:
                 end = start + len(word)
-                first_start, _ = ranges[start]
-                _, last_end = ranges[end - 1]
-                matches.append((first_start, last_end))
+                matches.append((starts[start], ends[end - 1]))
                 start = folded.find(word, end)
     return matches
 
@@ -57,7 +55,7 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
 def _foldings(text: str) -> Iterator[_Folded]:
     """Yield the text folded, and if it has percent-encoded characters, decoded and folded."""
     if text.isascii():  # Each character is folded to one.
-        yield fold_text(text), [(start, start + 1) for start in range(len(text))]
+        yield fold_text(text), range(len(text)), range(1, len(text) + 1)
     else:
         yield _fold_pieces(enumerate(text))
     if unquote(text) != text:
@@ -69,15 +67,17 @@ def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folded:
     """Fold pieces of a text, each with its position.
 
     Folding replaces a piece by none, one or several characters: "ﬁ" becomes "fi", so "aﬁ" has the
-    ranges (0, 1), (1, 2) and (1, 2).
+    starts 0, 1 and 1, and the ends 1, 2 and 2.
     """
     folded_text = ""
-    ranges: list[tuple[int, int]] = []
+    starts: list[int] = []
+    ends: list[int] = []
     for start, piece in pieces:
         folded = _fold_piece(piece)
         folded_text += folded
-        ranges += [(start, start + len(piece))] * len(folded)
-    return folded_text, ranges
+        starts += [start] * len(folded)
+        ends += [start + len(piece)] * len(folded)
+    return folded_text, starts, ends
 
 
 @functools.lru_cache(maxsize=4096)
