@@ -90,13 +90,15 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
     for number, line in _lines(text):
         if line.startswith("#"):  # A comment.
             continue
-        entries = _read_line(number, line)
+        has_link = False
+        for entry in _read_line(number, line):
+            has_link = True
+            yield entry
         is_rule = not any(map(str.isalnum, line))  # Such as `---`.
-        if not entries and is_rule:
+        if not has_link and is_rule:
             yield ignored_entry(number)
-        elif not entries:
+        elif not has_link:
             yield ImportedEntry(number, {"uri": line}, _NOT_READ)
-        yield from entries
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
@@ -131,24 +133,30 @@ def _read_document(
             yield from _read_line(number, heading.text, headings.tags)
             headings.open_at(level, heading.tags)
             continue
-        entries = _read_line(number, line, headings.tags)
-        if not entries:
+        has_link = False
+        for entry in _read_line(number, line, headings.tags):
+            has_link = True
+            yield entry
+        if not has_link:
             yield ignored_entry(number)
-        yield from entries
 
 
-def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> list[ImportedEntry]:
-    """Return an entry for each link in the line, with the tags of the headings above it."""
+def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:
+    """Yield an entry for each link in the line, with the tags of the headings above it.
+
+    One line may have so many links that a list of their entries would take 230 times its size.
+    """
     if len(line) > MAX_ENTRY:
-        return [ImportedEntry(number, {"uri": line}, TOO_LARGE)]
-    entries = []
+        yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
+        return
+    has_link = False
     for fields in _find_links(line):
         if tags:
             fields["tags"] = merge_tags(fields.get("tags", []), tags)
-        entries.append(entry_with_uri(number, fields))
-    if not entries and "://" in line:
-        return [ImportedEntry(number, {"uri": line}, _TWO_READINGS)]
-    return entries
+        has_link = True
+        yield entry_with_uri(number, fields)
+    if not has_link and "://" in line:
+        yield ImportedEntry(number, {"uri": line}, _TWO_READINGS)
 
 
 # --- Tables ---
