@@ -274,6 +274,11 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
     return cleaned
 
 
+def clean_value(name: str, value: object) -> Any:
+    """Return a value, checked and normalized by the rule of its field. Raises Invalid."""
+    return clean({name: value})[name]
+
+
 def clean_changes(
     values: Mapping[str, object],
     id_in_address: str | None = None,

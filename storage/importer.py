@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -32,8 +32,7 @@ MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
-# The skip reason of an entry that reports unread columns of the whole file, with
-# the number of their values as its fields, such as {"notes": 12}.
+# The skip reason of an entry that names what was not read of the whole file.
 NOT_READ = "is not read"
 
 # In the field of this name, a reader says what it could not read of an entry.
@@ -42,10 +41,30 @@ NOTE = "note"
 # The place of an entry in its file: the line, or for JSON a path such as
 # `bookmarks[3].children[0]`. Line 0 stands for the whole file.
 Place = int | str
-# The place of an entry, its fields, and the reason to skip it, mostly empty.
-_Entry = tuple[Place, Mapping[str, object], str]
-# A bookmark that was stored, what happened ("created", "updated" or "unchanged"), and notes.
-_Outcome = Done[_Entry, tuple[Bookmark, str, list[str]]] | Failed[_Entry]
+
+
+class ImportedEntry(NamedTuple):
+    """An entry of an imported file, whose fields are not checked yet.
+
+    An entry with the skip reason NOT_READ is a note about the whole file: its
+    `fields` are the numbers of values that were not read, by the names of their
+    columns or members.
+    """
+
+    place: Place
+    fields: dict[str, object]
+    skip_reason: str = ""  # Empty for an entry to store.
+
+
+class _Imported(NamedTuple):
+    """What happened to the bookmark of an entry."""
+
+    bookmark: Bookmark
+    what: str  # "created", "updated" or "unchanged".
+    notes: list[str]  # About values that were changed or left out.
+
+
+_Outcome = Done[ImportedEntry, _Imported] | Failed[ImportedEntry]
 
 
 class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -102,53 +121,49 @@ class Importer:
         self._store = store
         self._require = require
 
-    def import_all(self, entries: Iterable[_Entry]) -> ImportReport:
+    def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
         """Import the entries in batches. Raises Busy, Full or Unavailable."""
         for batch in split(entries):
             self.import_batch(batch)
         return self.report
 
-    def import_batch(self, entries: Sequence[_Entry]) -> None:
+    def import_batch(self, entries: Sequence[ImportedEntry]) -> None:
         """Import the entries in one transaction, then count them.
 
         Raises Busy, Full or Unavailable.
         """
-        bookmarks = []
-        for entry in entries:
-            _, _, skip_reason = entry
-            if not skip_reason:
-                bookmarks.append(entry)
+        bookmarks = [entry for entry in entries if not entry.skip_reason]
         outcomes: Iterator[_Outcome] = iter(())
         if bookmarks:
             changed = change_batch(self._store, bookmarks, _import_one, self._require)
             outcomes = iter(changed)
             self._require = None
         # The report lists the entries in the order of the file.
-        for place, fields, skip_reason in entries:
-            if skip_reason == IGNORED:
+        for entry in entries:
+            if entry.skip_reason == IGNORED:
                 self.report.ignored += 1
-            elif skip_reason == NOT_READ:
-                self._count_unread(fields)
-            elif skip_reason:
-                self._add_skipped(place, fields, skip_reason)
+            elif entry.skip_reason == NOT_READ:
+                self._count_unread(entry.fields)
+            elif entry.skip_reason:
+                self._add_skipped(entry, entry.skip_reason)
             else:
                 self._count_outcome(next(outcomes))
 
     def _count_outcome(self, outcome: _Outcome) -> None:
         match outcome:
-            case Failed((place, fields, _), error):
-                self._add_skipped(place, fields, str(error))
-            case Done((place, fields, _), (bookmark, what_happened, notes)):
-                self._count(bookmark, what_happened)
-                if notes:
-                    self._add_noted(place, fields, notes)
+            case Failed(entry, error):
+                self._add_skipped(entry, str(error))
+            case Done(entry, imported):
+                self._count(imported)
+                if imported.notes:
+                    self._add_noted(entry, imported.notes)
 
-    def _count(self, bookmark: Bookmark, what_happened: str) -> None:
-        if what_happened == "created":
+    def _count(self, imported: _Imported) -> None:
+        if imported.what == "created":
             self.report.created += 1
             if len(self.first_created) < MAX_LINKED_BOOKMARKS:
-                self.first_created.append(bookmark)
-        elif what_happened == "updated":
+                self.first_created.append(imported.bookmark)
+        elif imported.what == "updated":
             self.report.updated += 1
         else:
             self.report.unchanged += 1
@@ -158,55 +173,44 @@ class Importer:
             shown = cut_and_replace_unprintable(name)
             self.report.not_read[shown] = self.report.not_read.get(shown, 0) + cast(int, number)
 
-    def _add_skipped(
-        self, place: Place, fields: Mapping[str, object], reason: str
-    ) -> None:
+    def _add_skipped(self, entry: ImportedEntry, reason: str) -> None:
         self.report.skipped += 1
         if self.report.skipped <= MAX_REPORTED_ENTRIES:
-            self._list_entry(place, fields, reason)
+            self._list_entry(entry, reason)
 
-    def _add_noted(
-        self, place: Place, fields: Mapping[str, object], notes: Sequence[str]
-    ) -> None:
+    def _add_noted(self, entry: ImportedEntry, notes: Sequence[str]) -> None:
         self.report.noted += 1
         if self.report.noted <= MAX_REPORTED_ENTRIES:
-            self._list_entry(place, fields, f"stored, but {'; '.join(notes)}")
+            self._list_entry(entry, f"stored, but {'; '.join(notes)}")
 
-    def _list_entry(
-        self, place: Place, fields: Mapping[str, object], reason: str
-    ) -> None:
-        value = str(fields.get("uri") or fields.get("title") or "")
+    def _list_entry(self, entry: ImportedEntry, reason: str) -> None:
+        value = str(entry.fields.get("uri") or entry.fields.get("title") or "")
         # UTF-8 cannot encode a lone surrogate, and HTML allows no NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
-        entry = ReportedEntry(value=value, reason=reason)
-        if isinstance(place, int):
-            entry.line = place
+        reported = ReportedEntry(value=value, reason=reason)
+        if isinstance(entry.place, int):
+            reported.line = entry.place
         else:
-            entry.path = place[:MAX_PATH_LENGTH]
-        self.report.entries.append(entry)
+            reported.path = entry.place[:MAX_PATH_LENGTH]
+        self.report.entries.append(reported)
 
 
-def _import_one(folder: Transaction, entry: _Entry) -> tuple[Bookmark, str, list[str]]:
-    """Put the bookmark of an entry into the transaction.
-
-    Returns the bookmark, the word "created", "updated" or "unchanged", and notes
-    about values that were changed or left out.
-    """
-    _, values, _ = entry  # Its place and skip reason do not matter here.
+def _import_one(folder: Transaction, entry: ImportedEntry) -> _Imported:
+    """Put the bookmark of an entry into the transaction."""
     now = timestamp(time.time())
-    fields, notes = _clean_entry(values)
+    fields, notes = _clean_entry(entry.fields)
     before = folder.holder(fields["uri"])
     if before is None:
         created = create(fields, _choose_id(folder, fields), now)
         folder.put(created)
-        return created, "created", notes
+        return _Imported(created, "created", notes)
     after = merge(before.bookmark, fields, now)
     folder.put(after, before)
     if not _has_all_tags(after, fields):
         notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
     if after is before.bookmark:  # `merge` returns it if nothing changes.
-        return after, "unchanged", notes
-    return after, "updated", notes
+        return _Imported(after, "unchanged", notes)
+    return _Imported(after, "updated", notes)
 
 
 def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:

@@ -10,6 +10,7 @@ from storage.bookmark import (
     MAX_TITLE,
     Fields,
     clean,
+    clean_value,
     fold_tag,
     from_text,
     normalize,
@@ -44,7 +45,7 @@ def _clean_each(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
         elif isinstance(value, list) and FIELDS[name].is_list:
             value = _valid_items(name, value, notes)
         try:
-            fields |= clean({name: value})
+            fields[name] = clean_value(name, value)
         except Invalid as error:
             if name == "uri":
                 raise
@@ -111,6 +112,5 @@ def _clean_item(name: str, item: object, notes: list[str]) -> str:
     """Return one item of a list, checked by the rule of the list. Raises Invalid."""
     if isinstance(item, str):
         item = _replace_lone_surrogates(name, item, notes)
-    cleaned = clean({name: [item]})
-    items: tuple[str, ...] = cleaned[name]
-    return items[0]
+    (cleaned,) = clean_value(name, [item])
+    return str(cleaned)

@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from storage.bookmark import Bookmark, Tombstone, clean, create, cut_and_replace_unprintable
+from storage.bookmark import (
+    Bookmark,
+    Tombstone,
+    clean,
+    clean_value,
+    create,
+    cut_and_replace_unprintable,
+)
 from storage.errors import Invalid
 from storage.files import MAX_FILE_SIZE
 from storage.nesting import MAX_DEPTH, is_too_deep
@@ -32,7 +39,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     values = _decode(_tombstone_decoder, id, data)
     try:
         # `created` and `deleted` have the same rule.
-        deleted = clean({"created": values["deleted"]})["created"]
+        deleted = clean_value("created", values["deleted"])
     except Invalid as error:
         _, reason = error.errors[0]
         raise Invalid([("deleted", reason)]) from None

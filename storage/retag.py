@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from storage.batch import Condition, Done, Failed, Outcome, change_in_batches
-from storage.bookmark import Fields, clean, cut_and_replace_unprintable, fold_tag, update
+from storage.bookmark import Fields, clean_value, cut_and_replace_unprintable, fold_tag, update
 from storage.errors import BadQuery, Busy, Full, Invalid, PreconditionFailed, Unavailable
 from storage.index import Entry
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
@@ -93,7 +93,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", None))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
-        # Clients print the pair as one sentence: "tag or q is required, to select …".
+        # Invalid joins field and reason to one sentence: "tag or q is required, …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
@@ -111,7 +111,7 @@ def _parse_member(name: str, value: object) -> object:
         case "q":
             return _parse_search(value)
         case "remove" | "add":
-            return clean({"tags": _parse_strings(value)})["tags"]
+            return clean_value("tags", _parse_strings(value))
         case "expected":
             return _parse_count(value)
     raise _InvalidMember("must be one of tag, q, remove, add, expected")
@@ -202,6 +202,7 @@ def _retag_one(folder: Transaction, selected: Entry, retagging: Retagging) -> bo
     if entry is not selected and not meets(entry, retagging.query):
         return False  # Another client has just changed the bookmark.
     before = entry.bookmark
-    after = update(before, clean({"tags": retagging.apply(before.tags)}))
+    tags = clean_value("tags", retagging.apply(before.tags))
+    after = update(before, {"tags": tags})
     folder.put(after, entry)
     return after is not before

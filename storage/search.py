@@ -335,7 +335,8 @@ class _Parser:
     def _one(self) -> Search:
         """Parse: [ 'not' ] ( '(' any ')' | term ). A minus has become 'not'."""
         if self._take("not"):
-            # Each minus of `--help` means not. Who types it means the word.
+            # `--help` would mean not not help. The user means the word, so search
+            # for it.
             if self._next() == "not":
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())

@@ -34,7 +34,7 @@ os.register_at_fork(after_in_child=_reset_stores_in_child)
 
 
 class Store(Reader):
-    """The bookmarks and tombstones (records of deletions) in a data folder."""
+    """The bookmarks and tombstones in a data folder."""
 
     _follower: Follower
 
@@ -44,7 +44,7 @@ class Store(Reader):
         one_machine: bool = False,
         keep_deleted: int | None = None,
     ) -> None:
-        """Open the folder and create missing folders. Raises Unavailable or Full.
+        """Create missing folders. Raises Unavailable or Full.
 
         `one_machine` promises that no other machine writes to the folder. Files
         of deleted bookmarks are kept for `keep_deleted` days; None means for ever.
@@ -61,9 +61,9 @@ class Store(Reader):
         _STORES.add(self)
 
     def _prepare_for_process(self) -> None:
-        """Make new locks and a new inotify watch, at the start and after a fork.
+        """Make new locks and a new watch, at the start and in a forked child.
 
-        A lock that another thread held during the fork would stay locked for ever.
+        In the child, a lock that another thread of the parent held stays locked.
         """
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
@@ -109,12 +109,11 @@ class Store(Reader):
                     transaction.sync()
 
     def expire(self) -> None:
-        """Remove bookmarks that were deleted too long ago. An error is only logged."""
+        """Remove files of expired bookmarks from the trash; only log an error."""
         try:
             self.refresh()
             while self.trash.has_expired():
-                # Each transaction removes some files. Other writers work between
-                # two transactions.
+                # Each transaction removes some files. Other writers come between.
                 with self.transaction():
                     pass
         except StorageError as error:

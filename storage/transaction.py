@@ -121,8 +121,8 @@ class Transaction:
         with self._follower.mutex:
             candidate_ids = self._follower.ids_of_uri_key(key)
         if key in self._ids_by_uri_key:
-            # The index does not have this uri yet. It comes first, so that
-            # entries of an import with the same uri change one bookmark.
+            # This transaction has given the uri to a bookmark. Entries of an import
+            # with the same uri then change this one bookmark.
             candidate_ids = [self._ids_by_uri_key[key], *candidate_ids]
         for id in candidate_ids:
             current = self.find(id)
@@ -133,7 +133,10 @@ class Transaction:
     # --- Changing ---
 
     def mint(self) -> str:
-        """Return an id whose number no bookmark has or had."""
+        """Return a new id.
+
+        Its `number_of_id` is new, too: some clients know a bookmark by that alone.
+        """
         while True:
             id = self._minter.mint()
             number = number_of_id(id)
@@ -148,13 +151,13 @@ class Transaction:
         before: Entry | None = None,
         previous_content: bytes = b"",
     ) -> Entry:
-        """Store the bookmark in place of `before`, or as a new bookmark.
+        """Store a bookmark in place of `before`, or as a new bookmark.
 
-        If it is the unchanged `before.bookmark`, its file is only synced, because
-        another program may have written the file without a sync. A restored
-        bookmark's old file is the `previous_content`. Raises Conflict if another
-        bookmark has its uri or id, Gone, Unreadable, or Invalid if the file
-        would be too large.
+        For an unchanged `before.bookmark` the file is only synced, because another
+        program may have written it without a sync. Members of `previous_content`,
+        the old file of a restored bookmark, are kept. Raises Conflict if another
+        bookmark has the uri or id, Gone, Unreadable, or Invalid if the file would
+        be too large.
         """
         id = bookmark.id
         if before and bookmark is before.bookmark:
@@ -167,7 +170,7 @@ class Transaction:
             stored = self._puts[id].before
             previous_content = self._puts[id].data
         elif before:
-            previous_content = self._read(before)
+            previous_content = self._read_unchanged(before)
         data = encode(bookmark, previous_content)  # Keeps unknown JSON members.
         entry = new_entry(bookmark, digest(data), time.time())
         self._refuse_uri_of_another(entry, before)
@@ -205,11 +208,11 @@ class Transaction:
     # --- Storing ---
 
     def publish(self, opened: ExitStack) -> None:
-        """Stage all new files (write and sync), then publish them (name them).
+        """Write and sync all new files, then give them their names.
 
-        One file of each folder stays open until `opened` ends, because `sync`
-        needs it. Raises Busy if another program has changed a file, or
-        OutcomeUnknown if some of the changes may be stored.
+        One file of each folder stays open until `opened` ends, for `sync`. Raises
+        Busy if another program has changed a file, or OutcomeUnknown if some of
+        the changes may be stored.
         """
         with ExitStack() as staged:
             bookmarks = self._open_unchanged(staged)
@@ -305,7 +308,7 @@ class Transaction:
 
     def _publish(self, put: _Put, file: files.Staged) -> None:
         if put.before:
-            self._require_unchanged(put.before)
+            self._read_unchanged(put.before)
             file.publish()
         else:
             file.publish_new()
@@ -313,7 +316,7 @@ class Transaction:
         put.entry.changed_at = file.changed_at
 
     def _publish_tombstone(self, entry: Entry, file: files.Staged) -> None:
-        self._require_unchanged(entry)
+        self._read_unchanged(entry)
         file.publish_new()
         self._has_published_one = True
         if not self._keeps_deleted:
@@ -325,15 +328,10 @@ class Transaction:
             with files.open_file(id + SUFFIX, folder=folder) as descriptor:
                 files.sync_folder(folder, descriptor)
 
-    def _require_unchanged(self, found: Entry) -> None:
-        """Raise Busy if another program has changed a bookmark's file."""
-        self._read(found)
-
-    def _read(self, found: Entry) -> bytes:
+    def _read_unchanged(self, found: Entry) -> bytes:
         """Return the content of a bookmark's file.
 
-        Raises Busy if another program has changed the file since it was found,
-        so that its change is not overwritten.
+        Raises Busy if another program has changed it since the bookmark was found.
         """
         name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
@@ -346,8 +344,7 @@ class Transaction:
 def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
     """Return a duplicate of the first descriptor, open until `opened` ends.
 
-    The other files can then be closed before the sync of the folder, which may be
-    slow.
+    The files themselves can then be closed before the slow sync of the folder.
     """
     if not descriptors:
         return None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from storage import files
-from storage.bookmark import Bookmark, now, timestamp
+from storage.bookmark import Bookmark, Tombstone, now, timestamp
 from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
 from storage.follower import BOOKMARKS, Follower
 from storage.index import Entry, TombstoneEntry, tombstone_order
@@ -65,23 +65,32 @@ class Trash:
         with self._follower.mutex:
             self._follower.refresh()
             tombstones = self._follower.index.tombstones
-        folder = self._follower.folders[BOOKMARKS]
         with files.translate_disk_errors("The data folder cannot be read"):
-            names = set(os.listdir(folder))
+            names = set(os.listdir(self._follower.folders[BOOKMARKS]))
         first = bisect_left(tombstones, self._oldest(), key=tombstone_order)
         kept = []
         for entry in reversed(tombstones[first:]):
             if entry.tombstone.id + SUFFIX in names:
                 kept.append(entry.tombstone)
+        page = kept[offset : offset + limit]
+        return self._read_deleted(page), len(kept)
+
+    def _read_deleted(
+        self, tombstones: Sequence[Tombstone]
+    ) -> list[DeletedBookmark]:
+        """Read the files of deleted bookmarks; leave out what cannot be read.
+
+        Another process may have just removed a file, or it may be damaged, which
+        `bookmarks check` reports.
+        """
         found = []
-        for tombstone in kept[offset : offset + limit]:
-            # Another process may have just removed the file. A damaged file is
-            # left out; `bookmarks check` reports it.
+        for tombstone in tombstones:
+            path = self._follower.folders[BOOKMARKS] / (tombstone.id + SUFFIX)
             with suppress(FileNotFoundError, files.BadFile, Invalid):
-                data, _ = files.read(folder / (tombstone.id + SUFFIX))
+                data, _ = files.read(path)
                 bookmark = decode_bookmark(tombstone.id, data)
                 found.append(DeletedBookmark(bookmark, tombstone.deleted))
-        return found, len(kept)
+        return found
 
     # --- Expiry ---
 

@@ -1,7 +1,6 @@
 """Make the ids of new bookmarks: unique ids that sort by time."""
 
 import random
-import threading
 import time
 
 _CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -9,11 +8,13 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 
 
 class Minter:
-    """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits."""
+    """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
+
+    It is not thread-safe.
+    """
 
     def __init__(self) -> None:
         self._last_number = 0
-        self._lock = threading.Lock()
 
     def mint(self) -> str:
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
@@ -21,9 +22,8 @@ class Minter:
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
         # The ids of one millisecond must ascend, too, so count from the last id.
-        with self._lock:
-            number = max(number, self._last_number + 1)
-            self._last_number = number
+        number = max(number, self._last_number + 1)
+        self._last_number = number
         return _to_base32(number)
 
 

@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 from urllib.parse import quote
 
 from storage.bookmark import MAX_URI
-from storage.importer import IGNORED, NOT_READ, Place
+from storage.importer import IGNORED, NOT_READ
+from storage.importer import ImportedEntry as ImportedEntry  # Readers import it from here.
+from storage.importer import Place
 
 MAX_ENTRY = 1024 * 1024  # In characters. A valid bookmark is smaller, even if it is escaped.
 _MAX_UNREAD_NAMES = 1_000
@@ -20,18 +21,6 @@ CUT_OFF = "is cut off at the end of the file"
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 _SCHEME = re.compile(SCHEME)
-
-
-class ImportedEntry(NamedTuple):
-    """An entry of an imported file, whose fields are not checked yet.
-
-    With the skip reason NOT_READ, it is a note on the whole file: `fields` has the number of values
-    that are not read for each column or member.
-    """
-
-    place: Place  # A line number, or a path in a JSON document, such as `bookmarks[3]`.
-    fields: dict[str, object]
-    skip_reason: str = ""  # Empty for an entry that the importer shall store.
 
 
 def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:

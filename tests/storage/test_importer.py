@@ -15,7 +15,7 @@ from storage.batch import MAX_CHANGES
 from storage.bookmark import clean, create
 from storage.check import check
 from storage.errors import Full, Unavailable
-from storage.importer import Importer
+from storage.importer import ImportedEntry, Importer
 from storage.store import Rehearsal, Store
 
 URI = "https://example.com/"
@@ -29,7 +29,7 @@ def store(tmp_path):
 
 def import_entries(store, *entries):
     """Import the entries; return the report's numbers and its skipped entries."""
-    numbered = [(line, entry, "") for line, entry in enumerate(entries, 1)]
+    numbered = [ImportedEntry(line, entry) for line, entry in enumerate(entries, 1)]
     report = Importer(store).import_all(numbered)
     numbers = (report.created, report.updated, report.unchanged, report.skipped)
     return numbers, [(e.line, e.value, e.reason) for e in report.entries]
@@ -149,7 +149,7 @@ def test_a_wrong_value_never_costs_the_bookmark(store, values, kept, note):
     entry = {"uri": URI, "title": "T", "description": "D"} | values
     entry_importer = Importer(store)
     for outcome in ("created", "unchanged"):
-        report = entry_importer.import_all([("[0]", entry, "")])
+        report = entry_importer.import_all([ImportedEntry("[0]", entry)])
         assert getattr(report, outcome) == 1
     assert (report.noted, report.skipped) == (2, 0)
     named = report.entries[0]
@@ -189,7 +189,7 @@ def test_many_wrong_tags_take_a_bounded_time(store):
 
 
 def test_an_entry_with_a_skip_reason_is_reported(store):
-    report = Importer(store).import_all([(7, {"uri": "place:x"}, "is a query")])
+    report = Importer(store).import_all([ImportedEntry(7, {"uri": "place:x"}, "is a query")])
     (entry,) = report.entries
     assert (entry.line, entry.value, entry.reason) == (7, "place:x", "is a query")
 
@@ -340,7 +340,8 @@ def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_noted(store, m
 
 
 def test_many_entries_of_one_uri_take_bounded_memory(store):
-    entries = ((n, {"uri": URI, "tags": [f"t{n % 90}"]}, "") for n in range(10 * MAX_CHANGES))
+    fields = ({"uri": URI, "tags": [f"t{n % 90}"]} for n in range(10 * MAX_CHANGES))
+    entries = (ImportedEntry(n, each) for n, each in enumerate(fields))
     tracemalloc.start()
     try:
         report = Importer(store).import_all(entries)
