@@ -73,6 +73,13 @@ class Follower:
         """The validators of the collection as of the last refresh."""
         return State(self.index.version, self._changed_at)
 
+    @property
+    def created_at(self) -> float:
+        """When the folders were created, in Unix seconds. Raises Unavailable."""
+        bookmarks, _ = self.folders
+        with files.translate_disk_errors("The data folder cannot be read"):
+            return bookmarks.parent.stat().st_ctime
+
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
         if id in self._errors and not self._has_failed_to_read(id):

@@ -137,6 +137,8 @@ class Index:
     def __init__(self, items: Mapping[str, Item | None]) -> None:
         """Index the items by id. Ids whose item is None are left out."""
         self.items: dict[str, Item] = {}
+        # The latest ctime that an item has or had, in Unix seconds; 0 without items.
+        self.changed_at = 0.0
         self._latest = ""  # A cache for `latest`; empty if unknown.
         self._public: Index | None = None
         entries: list[Entry] = []
@@ -145,6 +147,7 @@ class Index:
             if item is None:
                 continue
             self.items[id] = item
+            self.changed_at = max(self.changed_at, item.changed_at)
             if isinstance(item, Entry):
                 entries.append(item)
             else:
@@ -262,6 +265,7 @@ class Index:
         if not old:
             self._numbers.add(id)
         self.version = (self.version + new.version) % _VERSIONS
+        self.changed_at = max(self.changed_at, new.changed_at)
         if isinstance(new, TombstoneEntry):
             self._tombstones.insert(new, old)
             return

@@ -84,6 +84,10 @@ class PublicFollower:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
-        # Use the current time in place of the files' time, which would reveal
-        # changes of private bookmarks.
-        return State(index.version, time.time())
+        # The times of the folders would tell of changes of private bookmarks.
+        changed_at = index.changed_at or self._follower.created_at
+        if changed_at <= self.state.changed_at:
+            # A file was removed, or its bookmark has become private: no file that
+            # visitors may know of tells when.
+            changed_at = time.time()
+        return State(index.version, changed_at)

@@ -356,6 +356,7 @@ DIFFERENT = {
     "http://a.example/?q=x/../y": ["http://a.example/?q=y"],
     "http://a.example/#x/../y": ["http://a.example/#y"],
     "http://a.example/x/y": ["http://a.example/x%2Fy"],
+    "http://a.example/xy": ["http://a.example/x%2Fy", "http://a.example/x%C3%A9y"],
     "http://a.example/%3Fq": ["http://a.example/?q"],
     "http://a.example/%25%37E": ["http://a.example/%7E"],
     "http://a.example/%2541": ["http://a.example/%41"],

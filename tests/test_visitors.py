@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 import zlib
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 
 import pytest
@@ -288,14 +289,34 @@ def test_a_change_of_a_private_bookmark_changes_no_response_to_a_visitor(app):
         assert one != two
 
 
-def test_the_date_of_a_list_after_a_start_is_not_that_of_the_last_private_change(tmp_path):
-    fill(tmp_path, has_hidden=True)
+def test_the_date_of_a_list_is_that_of_the_last_public_change_in_every_process(tmp_path):
+    fill(tmp_path, has_hidden=False)
     time.sleep(1.1)  # Last-Modified has whole seconds.
-    started = int(time.time())
-    app = webtest.TestApp(make_app(tmp_path, token=TOKEN, public_read=True))
-    for path in ("/", "/feed"):
-        date = parsedate_to_datetime(app.get(path).headers["Last-Modified"])
-        assert date.timestamp() >= started
+    last_public_change = int(time.time())
+    write(tmp_path, "pub9", PUBLIC["pub1"] | {"uri": "https://e.example/"})
+    time.sleep(1.1)
+    fill(tmp_path, has_hidden=True)
+    for id in PUBLIC:  # `fill` has written these again.
+        (tmp_path / "bookmarks" / f"{id}.json").unlink()
+    (tmp_path / "tombstones" / f"{DELETED}.json").unlink()
+    for _ in range(2):
+        time.sleep(1.1)
+        with closing(make_app(tmp_path, token=TOKEN, public_read=True)) as started:
+            app = webtest.TestApp(started)
+            for path in ("/", "/feed", "/tags", "/?q=pub9"):
+                date = parsedate_to_datetime(app.get(path).headers["Last-Modified"])
+                assert 0 <= date.timestamp() - last_public_change <= 1
+
+
+def test_the_date_of_an_empty_list_does_not_tell_of_private_bookmarks(tmp_path):
+    write(tmp_path, "zzone", HIDDEN["zzone"])
+    (tmp_path / "tombstones").mkdir()
+    created = int(tmp_path.stat().st_ctime)
+    time.sleep(1.1)
+    write(tmp_path, "zztwo", HIDDEN["zztwo"])
+    with closing(make_app(tmp_path, token=TOKEN, public_read=True)) as started:
+        date = parsedate_to_datetime(webtest.TestApp(started).get("/").headers["Last-Modified"])
+    assert date.timestamp() == created
 
 
 def test_hiding_and_showing_takes_effect_at_once(app):
