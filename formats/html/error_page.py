@@ -75,7 +75,7 @@ def write_problem(problem: Problem, site: Site) -> bytes:
 
 
 def problem_html(problem: Problem) -> str:
-    """Return the errors of a problem as HTML, with links to the fields of the form."""
+    """Return the errors of a problem as HTML."""
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
@@ -91,11 +91,9 @@ def problem_html(problem: Problem) -> str:
 def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
     items = []
     for name, reason in errors:
-        field = e(name)
-        if name in LABELS:
-            field = f'<a href="#{name}">{LABELS[name]}</a>'
+        label = LABELS.get(name, name)
         text = people_text(reason)
-        items.append(f"<li>{field} {text}</li>")
+        items.append(f"<li>{e(label)} {text}</li>")
     content = "".join(items)
     return f"<ul>{content}</ul>\n"
 

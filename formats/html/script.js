@@ -73,9 +73,7 @@
     const [savedForm, id] = JSON.parse(setting("sessionStorage", SAVED) || "[]");
     if (!savedForm || history.state?.sent !== savedForm) return;
     history.replaceState(null, ""); // Browsers keep it if the address stays the same.
-    const list = find(".editor [name=_list]");
-    const query = list ? "?" + new URLSearchParams({ _list: list.value }) : "";
-    location.replace(location.origin + `${path}/${id}` + query);
+    location.replace(location.origin + `${path}/${id}` + location.search);
   });
 
   // The notice of a change belongs to this visit: a reload or a copied address must not repeat it.
@@ -91,14 +89,13 @@
     .then(async (answer) => (await answer.json()).map((known) => ({ ...known, folded: fold(known.tag) })))
     .catch(() => []);
 
-  // In a field for tags, the text between two commas around the caret: its start, end, and text up
-  // to the caret. In a search, the text from the # of a term.
+  // The tag at the caret, between two commas or behind the # of a search, and its text before the caret.
   const PLACES = {
     tags({ value: text, selectionStart: caret }) {
       const value = text.replaceAll("\n", ",");
       const start = value.slice(0, caret).lastIndexOf(",") + 1;
       const comma = value.indexOf(",", caret);
-      return { start, end: comma < 0 ? value.length : comma, text: fold(value.slice(start, caret).trim()) };
+      return { start, end: comma < 0 ? value.length : comma + 1, text: fold(value.slice(start, caret).trim()) };
     },
     search({ value, selectionStart: caret }) {
       const term = /(?:^|[\s(-])#("?)([^"\s]*)$/.exec(value.slice(0, caret));
@@ -141,9 +138,7 @@
 
     function insert(item) {
       const { start, end } = place();
-      const before = input.value.slice(0, start) + FORMS[kind](item.firstChild.textContent, start);
-      input.value = before + input.value.slice(end).replace(/^[,\s]+/, "");
-      input.setSelectionRange(before.length, before.length);
+      input.setRangeText(FORMS[kind](item.firstChild.textContent, start), start, end, "end");
       show([]);
     }
 
@@ -217,7 +212,6 @@
   const bar = find("#many");
   const boxes = (state = "") => findAll(`:is(.list, .cloud) [type=checkbox]${state}`);
   const focusItem = (item) => item && find("h2 a, .more, .actions > *", item)?.focus();
-  const here = location.pathname + location.search;
   let sent = 0, answered = 0; // Numbers of forms.
 
   // The first click of a double click moves another button under the pointer: ignore the second.
@@ -311,12 +305,9 @@
   // proxy has neither.
   function noticeOf(page) {
     const notice = find(".notice", page);
-    if (!notice && !find("main > .saved", page)) return warning(UNKNOWN);
-    findAll(".notice [href^='#']", page).forEach((link) => link.replaceWith(link.textContent));
-    return notice;
+    if (notice || find("main > .saved", page)) return notice;
+    return warning(UNKNOWN);
   }
-
-  const PARTS = [".top nav", ".head", ".nothing", ".pages", "#tags-of-list"];
 
   // Replace an item by its newer version, in which the same is checked and open.
   function replaceItem(old, newer) {
@@ -331,7 +322,7 @@
   // Return the items that the list did not have before.
   async function refresh(said) {
     const number = sent;
-    const page = answered === sent && (await load(here))?.page;
+    const page = answered === sent && (await load(location.pathname + location.search))?.page;
     // After another form, the page may be out of date. The answer to that form refreshes the list.
     if (!page || number < sent || !find(".list", page)) return [];
     const focused = document.activeElement;
@@ -349,7 +340,7 @@
       else if (!find(".notice", old)) replaceItem(old, newer);
       next = document.getElementById(newer.id);
     }
-    for (const part of PARTS) {
+    for (const part of [".top nav", ".head", ".nothing", ".pages", "#tags-of-list"]) {
       const isInUse = findAll(`${part} :is(input, textarea)`).some(isUsed);
       if (!isInUse) find(part)?.replaceWith(find(part, page));
     }
@@ -395,11 +386,10 @@
     const notice = noticeOf(page);
     if (notice) showNotice(notice, item);
     const [first] = await refresh(page);
-    if (!isPuttingBack || notice) return true;
+    if (!isPuttingBack || notice) return;
     first?.classList.toggle("current", item.matches(".current"));
     item.remove();
     focusItem(first);
-    return true;
   }
 
   // Send a form as a page, unless the service does not answer a request for its style: then the page
@@ -437,7 +427,7 @@
     if (place.ariaBusy) return;
     place.ariaBusy = "true";
     const isInPlace = form === bar || form.matches(".gone [action$='/-/restore']");
-    const isDone = isInPlace && await actInPlace(form, button);
+    const isDone = isInPlace && await actInPlace(form, button) !== false;
     if (!isDone && await sendAsPage(form, button)) setTimeout(free, 5000, place);
     else free(place);
   });

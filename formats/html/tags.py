@@ -120,7 +120,7 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
         '<label class="unseen" for="filter">Filter</label>'
         f'<input type="search" id="filter" name="q" value="{e(words)}" {attributes}>'
         f"<button>Filter</button>\n{links}"
-        f'<a href="{path}/?q=%21untagged">Without tags <span>{untagged_count:,}</span></a>\n'
+        f'<a href="{path}/?q=%21untagged">Untagged <span>{untagged_count:,}</span></a>\n'
         "</form>\n"
     )
 

@@ -117,6 +117,15 @@ def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
         browser.press(Keys.ESCAPE)
 
 
+@pytest.mark.parametrize("width", [1280, 390, 320])
+def test_the_help_to_search_is_whole_on_the_screen(either, width):
+    set_width(either, width)
+    either.open()
+    either.find(".help summary").click()
+    box = either.find(".help > div").rect
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width
+
+
 def test_nothing_of_a_list_moves_while_it_loads(browser, filled):
     for width in (390, 1280):
         set_width(browser, width)
@@ -184,16 +193,6 @@ def test_a_right_to_left_bookmark_stands_together_on_the_right(each_browser):
     assert [name for name, *_ in edges] == ["left", "right", "right"]
     for _, item, *parts in edges:
         assert len(parts) == 3 and all(abs(part - item) <= 1 for part in parts)
-
-
-def test_exports_have_names_that_people_know(browser, filled):
-    browser.open("/?tag=web")
-    browser.leave(browser.find("#more a").click)
-    names = [link.text for link in browser.all(".links a")]
-    assert names == [
-        "Browser bookmark file (HTML)", "Spreadsheet (CSV)", "All fields (JSON)", "XBEL (XML)",
-        "Plain text", "Feed (Atom)",
-    ]  # fmt: skip
 
 
 def test_the_words_of_a_search_are_marked(everywhere):

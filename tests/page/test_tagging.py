@@ -159,7 +159,7 @@ def test_the_page_of_tags_leads_to_bookmarks_without_tags(either, filled):
     either.open()
     either.leave(either.link("Tags").click)
     assert len(either.all(".cloud li")) == len(set(itertools.chain(*tags(either))))
-    either.leave(link_with_number(either, "Without tags", 1).click)
+    either.leave(link_with_number(either, "Untagged", 1).click)
     assert either.titles() == ["Untagged"]
 
 
