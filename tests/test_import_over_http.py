@@ -172,9 +172,12 @@ def test_several_shortcuts_in_one_form_are_imported_with_their_names(app):
 
 
 def test_of_several_files_in_one_form_none_is_imported_if_one_cannot_be_read(app):
-    files = [("file", "a.txt", b"https://example.com/\n"), ("file", "b.json", b'[{"uri": ')]
-    assert "malformed" in app.post("/-/import", upload_files=files, status=400).text.lower()
-    assert app.get("/").json == []
+    page = b"<!DOCTYPE html><html><body><h1>Hello</h1></body></html>"  # It has no entry.
+    several_batches = b"".join(b"https://example.com/%d\n" % n for n in range(450))
+    for name, body in (("b.json", b'[{"uri": '), ("b.html", page)):
+        files = [("file", "a.txt", several_batches), ("file", name, body)]
+        assert app.post("/-/import", upload_files=files, status=400).json["detail"]
+        assert app.get("/").json == []
 
 
 @pytest.mark.parametrize("media_type", ["application/xml", "text/xml"])
