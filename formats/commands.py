@@ -56,23 +56,32 @@ def check_files(options: argparse.Namespace) -> int:
             print(finding)
     is_harmful = False
     kept_count = 0
+    expired_count = 0
     for finding in remaining:
+        if finding.is_in_trash and finding.is_safe_to_remove:
+            expired_count += 1
+            continue
         if finding.is_in_trash:
             kept_count += 1
             continue
         print(finding)
         if not finding.is_harmless:
             is_harmful = True
-    if len(remaining) == kept_count:
+    if len(remaining) == kept_count + expired_count:
         print(f"{data}: the folder is good")
     if kept_count:
-        noun = "bookmarks"
-        if kept_count == 1:
-            noun = "bookmark"
-        print(f"kept: {kept_count} deleted {noun}, which can be put back")
+        print(f"kept: {_deleted(kept_count)}, which can be put back")
+    if expired_count:
+        print(f"kept: {_deleted(expired_count)}, whose time is over: --repair removes the rest")
     if options.similar:
         _print_similar(_open(options, data))
     return int(is_harmful)
+
+
+def _deleted(count: int) -> str:
+    if count == 1:
+        return "1 deleted bookmark"
+    return f"{count} deleted bookmarks"
 
 
 def _print_similar(store: Store) -> None:

@@ -84,7 +84,9 @@ def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
         try:
             valid = _clean_item(name, item, notes)
         except Invalid as error:
-            errors.append(str(error))
+            # The index is that in a list of this item alone.
+            reason, _, _ = str(error).rpartition(" at index ")
+            errors.append(reason)
         else:
             first_spellings.setdefault(fold_tag(valid), valid)
     if errors:

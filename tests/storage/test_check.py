@@ -102,10 +102,12 @@ def test_the_file_of_a_deleted_bookmark_is_kept_and_no_problem(run, address, dat
     assert run("check", data=data) == (good, "")
 
 
-def test_repair_removes_the_file_of_a_bookmark_that_was_deleted_long_ago(address, data):
+def test_repair_removes_the_file_of_a_bookmark_that_was_deleted_long_ago(run, address, data):
     path = expire(data)
     assert ask(address, path="/b").status == 410
     assert check(data) == (0, [])
+    printed, _ = run("check", data=data)
+    assert "kept: 1 deleted bookmark, whose time is over: --repair removes the rest\n" in printed
     assert check(data, "--repair", "--keep-deleted", "100000") == (0, [])
     assert path.exists()
     removed = f"{path}: belongs to a deleted bookmark: removed"
