@@ -15,8 +15,8 @@ MAX_SIZE = 16 * 1024 * 1024  # The bytes of all cached responses.
 MAX_RESPONSE_SIZE = 256 * 1024  # A response of more bytes is not cached.
 OVERHEAD = 2048  # The bytes that Python needs beside the body of a response.
 
-# A response depends on these variables of the request. Its credentials were checked
-# before, and visitors have a separate cache.
+# A response depends on these variables of the request. It does not depend on the
+# credentials: they were checked before, and visitors have a separate cache.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -25,9 +25,10 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-# The responses to these headers change with time. The cache is not used for them.
+# Responses to these headers are not cached, because they change with time.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
-_Key = tuple[bool, *tuple[str | None, ...]]  # Whether the service has tokens; the variables.
+# `has_tokens`, and the values of _KEY_VARIABLES.
+_Key = tuple[bool, *tuple[str | None, ...]]
 
 
 class _Cached(NamedTuple):
@@ -52,14 +53,14 @@ class ResponseCache:
         has_tokens: bool,
         make_response: Callable[[Request], Response],
     ) -> Response:
-        """Return the cached response, or a new one. Raises Unavailable."""
+        """Return a cached or new response. Raises Unavailable."""
         key = _key(request, has_tokens)
         if key is None:
             return make_response(request)
         cached = self._responses.get(key)
         if cached and cached.change_count == self.store.refresh():
             return cached.response
-        # Read the count first, because the store may change while the response is made.
+        # Read the count first: the store may change while the response is made.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))
@@ -69,9 +70,9 @@ class ResponseCache:
         # If each request compares all files, a cached response would save little.
         if self.store.compares_each_time():
             return
-        _, *values = key
-        key_size = sum(map(len, filter(None, values)))
-        # The response's header Link may repeat the query four times.
+        _has_tokens, *values = key
+        key_size = sum(len(value or "") for value in values)
+        # Five times, because the header Link may repeat the query four times.
         size = OVERHEAD + len(cached.response.body) + 5 * key_size
         if size > MAX_RESPONSE_SIZE:
             return
@@ -83,7 +84,7 @@ class ResponseCache:
 
 
 class Caches(NamedTuple):
-    """The two caches of responses over one store."""
+    """The caches over one store."""
 
     owner: ResponseCache
     visitors: ResponseCache
@@ -94,7 +95,7 @@ def make_caches(store: Store) -> Caches:
 
 
 def _key(request: Request, has_tokens: bool) -> _Key | None:
-    """Return the key of a response, or None if the response must not be cached."""
+    """Return the key of the response, or None if it must not be cached."""
     environ = request.environ
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
         return None

@@ -11,21 +11,18 @@ from formats.http.response import Response
 
 MIN_SIZE = 1024  # In bytes. Smaller bodies fit into one network packet.
 LEVEL = 4  # Level 6 takes twice the time, and saves 5 % of the bytes.
-# The entity tag of a compressed response ends with this (RFC 9110 section 8.8.3.3).
+# Entity tags of compressed responses end with this (RFC 9110 section 8.8.3.3).
 GZIP_SUFFIX = "-gzip"
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Return whether the client accepts a compressed response."""
+    """Return whether the client accepts gzip (RFC 9110 section 12.5.3)."""
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
-    if not accepted:
-        return False
     return _header_accepts_gzip(accepted[:MAX_ACCEPT])
 
 
 @functools.lru_cache(maxsize=256)
 def _header_accepts_gzip(accepted: str) -> bool:
-    """Return whether an Accept-Encoding allows gzip (RFC 9110 section 12.5.3)."""
     header = create_accept_encoding_header(accepted)
     if not isinstance(header, AcceptEncodingValidHeader):
         return False  # For an invalid header WebOb would return all offers.
@@ -37,8 +34,8 @@ def compress(request: Request, response: Response) -> Response:
     if not accepts_gzip(request):
         return response
     headers = response.headers
-    # A body that is too small to be compressed gets the tag, too, because a 304 response
-    # must have the same tag, and does not know the size of the body.
+    # Also mark the tag of a body too small to compress: a 304 response must have the same
+    # tag, and is made without the body.
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:

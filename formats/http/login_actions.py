@@ -8,12 +8,12 @@ from formats.http.access_log import client_address
 from formats.http.credentials import COOKIE, LOGIN_SECONDS, find_token, has_login, make_login
 from formats.http.login_challenge import (
     LOGIN_PATH,
+    MAX_LOGIN_FORM,
     check_target,
-    read_form_at_login,
     referring_page,
     split_login_form,
 )
-from formats.http.request import query_parameters
+from formats.http.request import query_parameters, read_form
 from formats.http.response import HTTPError, Response, resend_to, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
@@ -39,14 +39,13 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the login cookie if the token is valid.
 
-    Then redirect to the page that the user had requested without a login. If the
-    user had sent a form, the login form contains its fields, called pending fields.
-    A form that saves a bookmark is then sent again, and any other form is shown, so
-    that the user can confirm it.
+    Then redirect to the page that the user had requested. Pending fields of a form that
+    saves a bookmark are sent again. Those of any other form are shown, so that the user
+    can confirm them.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)
-    fields = read_form_at_login(request)
+    fields = read_form(request, MAX_LOGIN_FORM)
     target, pending_fields = split_login_form(fields)
     sent = dict(fields).get("token", "").strip().encode()
     token = find_token(sent, service.access_control.tokens)

@@ -1,11 +1,12 @@
 """Show the login page in place of a page that needs a login.
 
-If the user has sent a form without a login, the login page keeps its fields as pending
-fields, which are sent again after the login.
+If the user has sent a form without a login, the login page keeps the form's fields, the
+pending fields, which are sent again after the login.
 """
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import quote
 
 from webob import Request
@@ -18,12 +19,12 @@ from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
-MAX_TOKEN_AND_NEXT = 65_536  # The bytes of the fields `token` and `next` of a login form.
+# The bytes of a login form: the pending fields, and the fields `token` and `next`.
+MAX_LOGIN_FORM = MAX_BODY + 65_536
 _TARGET = re.compile("/[!-~]*")  # A path and query that a header may contain.
-# Browsers take `//name` and `/\name` for another host. After the login, the login page
-# would be of no use.
+# Browsers take `//name` and `/\name` for another host.
 _UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
-# Includes `%`, because the browser may have percent-encoded some characters.
+# With `%`, because the query may be percent-encoded already.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
@@ -32,42 +33,28 @@ def respond_login_page(request: Request, site: Site) -> Response:
     pending_fields: Parameters = []
     target = _requested_page(request)
     if request.method == "POST":
-        pending_fields = _read_pending_form(request)
+        with suppress(HTTPError, Malformed, Invalid):  # The body is no form.
+            pending_fields = read_form(request, MAX_LOGIN_FORM)
         if not pending_fields:  # There is no form to send again after the login.
             target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending_fields))
 
 
-def _read_pending_form(request: Request) -> Parameters:
-    try:
-        return read_form_at_login(request)
-    except (HTTPError, Malformed, Invalid):  # The body is no form.
-        return []
-
-
-def read_form_at_login(request: Request) -> Parameters:
-    """Return the fields of a form that may be a login form with pending fields.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
-    return read_form(request, MAX_BODY + MAX_TOKEN_AND_NEXT)
-
-
 def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
-    """Return the path to show after the login, and the pending fields."""
+    """Return the path for after the login, and the pending fields."""
     pending_fields = [(name, value) for name, value in fields if name not in ("token", "next")]
     return check_target(dict(fields).get("next", "")), pending_fields
 
 
 def check_target(target: str) -> str:
-    """Return the path if it can only lead to this service, otherwise `/`."""
+    """Return the path if it leads to a page of this service, otherwise `/`."""
     if not _TARGET.fullmatch(target) or target.startswith(_UNSAFE_BEGINNINGS):
         return "/"
     return target
 
 
 def referring_page(request: Request, site: Site) -> str:
-    """Return the path of the page that the user came from, or `/` if it is unknown."""
+    """Return the path of the page that the user came from, or `/`."""
     referrer = request.environ.get("HTTP_REFERER", "")
     return check_target(referrer.removeprefix(site.url))
 

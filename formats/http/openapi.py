@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 description of the service, made from the file `openapi.json`.
+"""The OpenAPI 3.1 description of the service.
 
-The file has a schema for each field of a bookmark, such as `Title`. This module
-adds the lists of all fields, which stand only in `storage.bookmark`.
+The file `openapi.json` has a schema for each field of a bookmark, such as `Title`. This
+module adds the lists of all fields from `storage.bookmark`.
 """
 
 import functools
@@ -15,8 +15,8 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# The schemas of objects that have all fields of a bookmark. In openapi.json they have
-# only what differs from the schema of a field, such as `readOnly`.
+# The schemas of objects with all fields of a bookmark. openapi.json has only what differs
+# from the schema of a field, such as `readOnly`.
 _OBJECTS = (
     "Bookmark",
     "NewBookmark",
@@ -27,7 +27,7 @@ _OBJECTS = (
 
 
 def document(base: str, version: str, *, needs_token: bool, public_read: bool) -> Asset:
-    """Return the description of this version of the service at the address `base`.
+    """Return the description of the service at the address `base`.
 
     With `needs_token`, requests need a token. With `public_read`, GET and HEAD do not.
     """
@@ -41,14 +41,14 @@ def document(base: str, version: str, *, needs_token: bool, public_read: bool) -
     elif public_read:
         for path in description["paths"].values():
             for method in {"get", "head"} & path.keys():
-                path[method]["security"] = [{}]  # The empty object stands for no credentials.
+                path[method]["security"] = [{}]  # No credentials.
     body = msgspec.json.encode(description) + b"\n"
     digest = int.from_bytes(sha256(body).digest()[:16])  # Entity tags are made of 128 bits.
     return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 
 def _add_fields(components: dict[str, Any]) -> None:
-    """Add all fields of a bookmark to the OpenAPI schemas that list fields."""
+    """Add all fields to the schemas that list fields."""
     schemas = components["schemas"]
     for name in _OBJECTS:
         overrides = schemas[name]["properties"]
@@ -58,8 +58,7 @@ def _add_fields(components: dict[str, Any]) -> None:
         schemas[name]["properties"] = properties
     schemas["Bookmark"]["required"] = list(FIELDS)
     schemas["WholeBookmark"]["required"] = list(WRITABLE_FIELDS)
-    # The path /{id}/{field} is for fields that are text. The field `tags` is a list,
-    # and openapi.json describes its path /{id}/tags.
+    # `tags` is a list, and openapi.json describes its path /{id}/tags.
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
     schemas["WritableField"]["anyOf"] = [_schema(name) for name in writable_texts]

@@ -14,18 +14,18 @@ from formats.http.request import MAX_BODY, MAX_FILE
 # The settings of waitress. Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # The service itself refuses smaller bodies, with a problem document. waitress would
-    # respond with plain text.
+    # Larger than the service's own limits, whose errors are problem documents. waitress
+    # responds with plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # While more than this is unsent, a thread would wait for its slow client.
+    # With more than this unsent, a thread waits for its slow client.
     "outbuf_high_watermark": 1024**3,
-    # A connection needs up to three file descriptors, and a process usually has 1,024.
+    # A connection needs up to 3 file descriptors, of usually 1,024.
     "connection_limit": 300,
 }
 READING_THREADS = 4
-WRITING_THREADS = 8  # One import may occupy a thread for minutes.
+WRITING_THREADS = 8  # An import may take minutes.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0
@@ -36,12 +36,12 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
 
     Raises OSError if it cannot listen.
     """
-    import waitress  # Imported only here, because other commands start no server.
+    import waitress  # Other commands start faster without it.
 
     from formats.http.waitress_fixes import Dispatcher, FixedChannel
 
     waitress.server.BaseWSGIServer.channel_class = FixedChannel
-    # All threads inherit this mask, so that only `sigwait` receives the signals.
+    # All threads inherit this mask, so only `sigwait` receives the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     channels: dict[int, Any] = {}  # waitress keeps its connections in this dict.
     settings = {**WAITRESS_SETTINGS, "host": host, "port": port, "map": channels}
@@ -53,7 +53,7 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
         server = waitress.create_server(app, _dispatcher=dispatcher, **settings)
     except OSError as error:
         raise _cannot_listen(host, port, error.strerror) from error
-    except ValueError as error:  # waitress raises it for an unknown host name.
+    except ValueError as error:  # From waitress.
         raise _cannot_listen(host, port, "the host name is unknown") from error
     stop = functools.partial(stop_on_signal, dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
@@ -70,10 +70,10 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        time.sleep(0.1)  # Meanwhile, the main thread reads requests that have arrived.
+        time.sleep(0.1)  # The main thread reads requests that have arrived.
         if dispatcher.is_idle() and not _is_sending(channels):
             break
-    # `sys.exit` would end only this thread, not the process.
+    # `sys.exit` would end only this thread.
     os._exit(0)
 
 

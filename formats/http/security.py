@@ -29,7 +29,7 @@ HOST = re.compile(
 )
 # The paths that need no token, because their handlers do not use the store.
 _PATH_WITHOUT_STORE = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
-# The one page below `/-/` for visitors. All others are for changing something.
+# The only page below `/-/` that visitors may read.
 _VISITORS_PAGE = "/-/tools"
 # A page of another site cannot make a browser send these schemes in Authorization.
 _TOKEN_SCHEMES = ("bearer", "token")
@@ -93,15 +93,15 @@ class AccessControl:
     def _check_sender(self, request: Request, is_owner: bool) -> None:
         """Raise HTTPError if a page of another site may have sent the request."""
         environ = request.environ
-        has_authorization = "HTTP_AUTHORIZATION" in environ
-        if self.tokens and is_owner and _scheme(environ) in _TOKEN_SCHEMES:
-            return  # A page of another site cannot send this header.
+        has_credentials = bool(self.tokens) and is_owner
+        if has_credentials and _scheme(environ) in _TOKEN_SCHEMES:
+            return
         if _names_sender(environ):
             is_allowed = _is_sent_by_own_page(request, self.base_url)
         else:
-            # An old browser sends the login cookie with a form of another site, and does
-            # not name the site. Scripts do not name one, either, but send no cookie.
-            uses_cookie = bool(self.tokens) and is_owner and not has_authorization
+            # For a form of another site, an old browser sends the login cookie, and does
+            # not name the site. A script does not name a site either, but has no cookie.
+            uses_cookie = has_credentials and "HTTP_AUTHORIZATION" not in environ
             is_allowed = not uses_cookie
         if not is_allowed:
             raise HTTPError(403, _CROSS_SITE)
@@ -114,35 +114,32 @@ class AccessControl:
         if not self.public_read or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return False
         if environ.get("HTTP_AUTHORIZATION"):
-            return False  # The token is wrong, and the client must learn that.
+            return False  # The client must learn that its token is wrong.
         return not path.startswith("/-/") or path == _VISITORS_PAGE
 
 
 def uses_no_store(path: str) -> bool:
-    """Return whether a path shows nothing of the bookmarks, such as that of a style sheet."""
+    """Return whether the path, such as that of a style sheet, shows no bookmarks."""
     return _PATH_WITHOUT_STORE.fullmatch(path) is not None
 
 
 def _scheme(environ: WSGIEnvironment) -> str:
-    """Return the scheme of the header Authorization, such as `bearer`."""
+    """Return the scheme of Authorization, such as `bearer`."""
     authorization: str = environ.get("HTTP_AUTHORIZATION", "")
     return authorization.partition(" ")[0].lower()
 
 
 def _challenge(environ: WSGIEnvironment) -> str:
-    """Return the header WWW-Authenticate for a request without a valid token."""
-    # For Basic, a browser would open a password dialog over a browser extension.
-    # The requests of extensions have Sec-Fetch-Site or a token.
+    """Return WWW-Authenticate for a request without a valid token."""
+    # For Basic, a browser would open a password dialog over a browser extension, whose
+    # requests have Sec-Fetch-Site or a token.
     if "HTTP_SEC_FETCH_SITE" in environ or _scheme(environ) in _TOKEN_SCHEMES:
         return BEARER
     return _BASIC_OR_BEARER
 
 
 def requested_host(request: Request) -> str | None:
-    """Return the value of Host, or None if a request of HTTP/1.0 has none.
-
-    Raises HTTPError.
-    """
+    """Return Host, or None if a request of HTTP/1.0 has none. Raises HTTPError."""
     host: str | None = request.environ.get("HTTP_HOST")
     if host is None:
         if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
@@ -154,7 +151,7 @@ def requested_host(request: Request) -> str | None:
 
 
 def host_name(url: str) -> str:
-    """Return the host in an address, without a final dot, or "" if it has no host."""
+    """Return the host in an address, without a final dot, or "" for none."""
     try:
         return (urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
@@ -162,7 +159,7 @@ def host_name(url: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Return whether the host name or address means this machine only."""
+    """Return whether the host is this machine."""
     if name == "localhost":
         return True
     try:
@@ -180,7 +177,7 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
 
 
 def _names_sender(environ: WSGIEnvironment) -> bool:
-    """Return whether a header says which site's page sent the request."""
+    """Return whether a header names the site whose page sent the request."""
     site = environ.get("HTTP_SEC_FETCH_SITE")
     if site:
         return bool(site != "none")  # "none": the user typed the address.
@@ -188,7 +185,7 @@ def _names_sender(environ: WSGIEnvironment) -> bool:
 
 
 def _is_sent_by_own_page(request: Request, base_url: str | None) -> bool:
-    """Return whether a header says that a page of this service sent the request."""
+    """Return whether the request names a page of this service as its sender."""
     site = request.environ.get("HTTP_SEC_FETCH_SITE")
     if site:
         return bool(site == "same-origin")
@@ -202,9 +199,9 @@ def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     """
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
-    origins = [f"{configured.scheme}://{configured.netloc}"]
-    if requested.netloc != configured.netloc:
-        origins.append(f"{requested.scheme}://{requested.netloc}")
-    # The host of `base_url` is trusted with its scheme only: an attacker in the network
-    # could forge a page with http in place of https.
-    return origins
+    configured_origin = f"{configured.scheme}://{configured.netloc}"
+    if requested.netloc == configured.netloc:
+        # Do not trust the requested scheme: if `base_url` has https, an attacker in the
+        # network could forge a page of this host with http.
+        return [configured_origin]
+    return [configured_origin, f"{requested.scheme}://{requested.netloc}"]

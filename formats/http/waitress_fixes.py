@@ -8,13 +8,12 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# The framing of a chunked body (chunk sizes, line ends, extensions and trailers) may
-# have this many bytes, and more for its content: that of chunks of 16 bytes.
+# The framing of a chunked body is its chunk sizes, line ends, extensions and trailers. It
+# may have this many bytes, plus the framing of the content in chunks of 16 bytes.
 MAX_FRAMING = 16_384
 _SIZE_OF_SMALL_CHUNK = 16
 _FRAMING_OF_SMALL_CHUNK = len(b"10\r\n" + b"\r\n")
-# In bytes per second. waitress closes the connection of a slower request after a minute.
-MIN_RATE = 1024
+MIN_RATE = 1024  # In bytes per second. Slower requests are ended.
 _TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
 
 
@@ -24,8 +23,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # If the request is refused, waitress would send `100 Continue`, but no
-            # response.
+            # For a refused request, waitress would send only `100 Continue`.
             self.expect_continue = False
         return consumed
 
@@ -33,10 +31,9 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         try:
             super().parse_header(header_plus)
         except ValueError:
-            # waitress would close the connection without a response.
+            # waitress would send no response.
             raise ParsingError("The request line or Content-Length is malformed") from None
-        # With both headers, a proxy and this server could disagree where the request
-        # ends, which allows request smuggling (RFC 9112 section 6.1).
+        # With both headers, request smuggling is possible (RFC 9112 section 6.1).
         has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
         if has_encoding and "CONTENT_LENGTH" in self.headers:
             raise ParsingError(_TWO_LENGTHS)
@@ -67,8 +64,8 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         self.size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # Set the time of the last activity back for a request that arrives too
-            # slowly, so that waitress closes the connection.
+            # waitress closes a connection without activity. Count no activity for a
+            # request that arrives too slowly.
             latest = self.started + self.size / MIN_RATE
             self.last_activity = min(time.time(), latest)
         return result
@@ -77,13 +74,13 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder is full. waitress would keep a core busy for a minute.
+            # The temporary folder is full. waitress would keep a core busy.
             self.will_close = True
             raise
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types.
-    """Serve requests that write in separate threads, because they may wait for a lock."""
+    """Separate threads for requests that write, because they may wait for a lock."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()
