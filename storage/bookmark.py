@@ -331,7 +331,7 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
     return _mark_modified(changed, now or timestamp(time.time()))
 
 
-def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
+def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
     """Fill the bookmark's empty fields from `fields`, and add their tags.
 
     Existing texts stay, and `created` becomes the earlier of the two times. If nothing
@@ -350,7 +350,7 @@ def merge(bookmark: Bookmark, fields: Fields, now: str) -> Bookmark:
     changed = msgspec.structs.replace(bookmark, **changes)
     if changed == bookmark:
         return bookmark
-    return _mark_modified(changed, now)
+    return _mark_modified(changed, now())
 
 
 def _mark_modified(bookmark: Bookmark, now: str) -> Bookmark:

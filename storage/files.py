@@ -81,7 +81,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
 
 
 def _read_error(error: OSError) -> StorageError:
-    """Return BadFile, or Unavailable if no file can be read."""
+    """Return BadFile for an error of one file, Unavailable for an error of all files."""
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
     if error.errno == errno.ELOOP:  # O_NOFOLLOW refuses symbolic links.
@@ -114,7 +114,7 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file. An error is ignored: the file is synced, or was only read."""
+    """Close a file that was only read, or was synced, so that no error matters."""
     try:
         os.close(descriptor)
     except OSError:
@@ -149,7 +149,7 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """A new file in an open folder, which gets its name when it is published.
 
-    Until then it has no name, so a crash leaves nothing behind; without O_TMPFILE
+    Until then it has no name, so a crash leaves nothing behind. Without O_TMPFILE
     it has a temporary name. The end of the `with` block discards an unpublished
     file. Methods raise Full or Unavailable.
     """
@@ -158,7 +158,7 @@ class Staged:
         self._folder = folder
         self._target = name
         self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
-        self._is_nameless = True  # Or else the file has the temporary name.
+        self._has_temporary_name = False
         with translate_disk_errors():
             self.descriptor = self._open()
             try:
@@ -175,13 +175,14 @@ class Staged:
             except OSError as error:
                 if error.errno not in _NO_TMPFILE:
                     raise
-        self._is_nameless = False
         flags |= os.O_CREAT | os.O_EXCL
-        return os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
+        descriptor = os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
+        self._has_temporary_name = True
+        return descriptor
 
     @property
     def changed_at(self) -> float:
-        """The file's ctime in Unix seconds. Publishing the file changes it."""
+        """The file's ctime in Unix seconds. Read it after publishing, which changes it."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
@@ -193,7 +194,8 @@ class Staged:
             except FileExistsError:
                 raise Busy(_NAME_IS_TAKEN) from None
             except OSError as error:
-                if self._is_nameless or error.errno not in _NO_HARD_LINKS:
+                has_other_reason = error.errno not in _NO_HARD_LINKS
+                if has_other_reason or not self._has_temporary_name:
                     raise
                 self._rename_to_new_name()
 
@@ -205,23 +207,28 @@ class Staged:
     def publish(self) -> None:
         """Give the new file its name, and so replace the old file."""
         with translate_disk_errors():
-            if self._is_nameless:  # os.link cannot replace a file, so rename.
+            if not self._has_temporary_name:
+                # os.link cannot replace a file. Only os.rename can.
                 self._link(self._temporary)
+                self._has_temporary_name = True
             self._rename()
 
     def _rename(self) -> None:
         folder = self._folder
         os.rename(self._temporary, self._target, src_dir_fd=folder, dst_dir_fd=folder)
+        self._has_temporary_name = False
 
     def _link(self, name: str) -> None:
-        source = self._temporary
-        if self._is_nameless:  # Its path is a symbolic link, which os.link follows.
+        if self._has_temporary_name:
+            source = self._temporary
+        else:  # A file without a name has only this link, which os.link follows.
             source = f"/proc/self/fd/{self.descriptor}"
         os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def _discard(self) -> None:
-        with suppress(OSError):  # A published file has no temporary name.
-            os.unlink(self._temporary, dir_fd=self._folder)
+        if self._has_temporary_name:
+            with suppress(OSError):
+                os.unlink(self._temporary, dir_fd=self._folder)
         _close(self.descriptor)
 
     def __enter__(self) -> "Staged":
@@ -258,9 +265,8 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    `synced_last` is one of the files, synced after the folder: when XFS has shut
-    down after a disk error, only syncing a file fails. A test lost 10 writes
-    without it.
+    `synced_last` is one of these files, synced after the folder: on an XFS that has
+    shut down after a disk error, only the sync of a file fails.
     """
     try:
         os.fsync(folder)
@@ -276,7 +282,7 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 def sync(descriptors: Sequence[int]) -> None:
     """Make open files durable. Raises Full or Unavailable.
 
-    The file system commits its journal once for several syncs at the same time.
+    Threads sync them at the same time: the file system then writes its journal once.
     """
     with translate_disk_errors():
         if len(descriptors) == 1:

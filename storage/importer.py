@@ -1,6 +1,5 @@
 """Import bookmarks: create or update each by its uri, and store them durably in batches."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
@@ -17,7 +16,6 @@ from storage.bookmark import (
     fold_tag,
     merge,
     replace_invalid_xml_chars,
-    timestamp,
 )
 from storage.errors import Gone, Invalid, Unreadable
 from storage.lenient import clean_leniently
@@ -197,14 +195,13 @@ class Importer:
 
 def _import_one(folder: Transaction, entry: ImportedEntry) -> _Imported:
     """Put the bookmark of an entry into the transaction."""
-    now = timestamp(time.time())
     fields, notes = _clean_entry(entry.fields)
     before = folder.holder(fields["uri"])
     if before is None:
-        created = create(fields, _choose_id(folder, fields), now)
+        created = create(fields, _choose_id(folder, fields))
         folder.put(created)
         return _Imported(created, "created", notes)
-    after = merge(before.bookmark, fields, now)
+    after = merge(before.bookmark, fields)
     folder.put(after, before)
     if not _has_all_tags(after, fields):
         notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
