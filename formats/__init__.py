@@ -11,12 +11,11 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# Entity tags contain the version, because another version of the service may write the same
-# bookmarks in other bytes.
+# A part of entity tags, because another version may write the same bookmarks in other bytes.
 __version__ = "0.1.0"
 
-# Takes the body of a request and the parameters of its media type, such as `boundary`. Returns the
-# fields of one bookmark.
+# Returns the fields of the bookmark in a body. The mapping has the parameters of its media type,
+# such as `boundary`.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
@@ -33,7 +32,7 @@ class Format(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def bare_type(self) -> str:
-        """The media type without parameters."""
+        """The media type without its parameters."""
         return self.media_type.partition(";")[0]
 
 
@@ -88,7 +87,7 @@ PUT_READERS: Mapping[str, Reader] = {
     "application/x-xbel": xbel.read_whole,
     **dict.fromkeys(_XBEL_TYPES, xbel.read_whole),
 }
-# For POST /tags, and for linkding's API.
+# For POST /tags and linkding's API.
 JSON_AND_FORM_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     **_FORM_READERS,
@@ -98,7 +97,7 @@ FIELD_TYPES = ("text/plain", "application/json")
 
 # --- Reading files ---
 
-# The name of a file's format by its media type. If the name is empty, the format is detected.
+# The names of the formats of files by media type. If the name is empty, the format is detected.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
     "application/x-xbel": "xbel",

@@ -9,11 +9,11 @@ from formats.listing import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
-# Links in Atom must be IRIs, which may have these characters beyond ASCII (RFC 3987 section 2.2).
+# The characters beyond ASCII that an IRI may have (RFC 3987 section 2.2).
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
 for _plane in range(0x1, 0xE):
     _UCSCHAR += f"{chr(_plane << 16)}-{chr((_plane << 16) + 0xFFFD)}"
-# IRIs must not have these characters (RFC 3987 section 4.1).
+# An IRI must not have these (RFC 3987 section 4.1).
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TO_PERCENT_ENCODE = re.compile(
     rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]'  # An excluded character.
@@ -52,7 +52,7 @@ def _head(listing: Listing) -> str:
     self_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.site.url}/")
     links = _page_links(listing)
-    # The last change of any bookmark, even of one that this feed does not contain.
+    # The last change of any bookmark, even of one outside of this feed.
     updated = listing.selection.latest
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -82,7 +82,7 @@ def _page_links(listing: Listing) -> str:
 
 
 def _entry_id(id: str) -> str:
-    """Return the atom:id, which never changes, even if the service moves (RFC 4287 4.2.6)."""
+    """Return an atom:id that does not depend on the address of the service."""
     return f"urn:x-bookmarks:{id}"
 
 
@@ -90,7 +90,7 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
     id = _entry_id(bookmark.id)
     title = escape(bookmark.title)
     iri = escape_attribute(_iri(bookmark.uri))
-    # A client may look for the bookmark's address in the link `self` or in the link `related`.
+    # Some clients read the bookmark's address from `self`, others from `related`.
     url = escape_attribute(site.bookmark(bookmark.id))
     categories = "".join(
         f'<category term="{escape_attribute(tag)}"/>\n' for tag in bookmark.tags
@@ -112,7 +112,7 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
 
 
 def _iri(uri: str) -> str:
-    """Return the uri, in which the characters that an IRI must not have are percent-encoded."""
+    """Percent-encode the characters that an IRI, such as a link in Atom, must not have."""
     head, number_sign, fragment = uri.partition("#")
     host_in_brackets = ""
     if match := _UP_TO_HOST_IN_BRACKETS.match(head):
@@ -127,6 +127,6 @@ def _iri(uri: str) -> str:
 
 
 def _percent_encode(text: str) -> str:
-    """Percent-encode each character that an IRI must not have, such as a `#` in a fragment."""
+    """Percent-encode each `#`, and each character that an IRI must not have."""
     encoded = _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text)
     return encoded.replace("#", "%23")

@@ -12,8 +12,8 @@ _SURROGATES = re.compile("[\udc80-\udcff]+")
 def decode(data: bytes, label: str = "") -> str:
     """Return the text of a file that declares the charset `label`, with LF as line break.
 
-    Without a known charset, the file is read as UTF-8, and bytes that are not UTF-8 are read as
-    windows-1252. Bytes that cannot be decoded become U+FFFD.
+    Without a known charset, the file is read as UTF-8, and its other bytes as windows-1252.
+    Bytes that cannot be decoded become U+FFFD.
     """
     codec = _choose_codec(data, label)
     if codec:
@@ -28,7 +28,7 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return the number of bytes for which `decode` can only guess windows-1252."""
+    """Return the number of bytes that `decode` reads as windows-1252 by guess."""
     if _choose_codec(data, label) or _is_utf_8(data):
         return 0
     text = data.decode("utf-8-sig", "surrogateescape")
@@ -44,7 +44,7 @@ def _is_utf_8(data: bytes) -> bool:
 
 
 def _choose_codec(data: bytes, label: str) -> str:
-    """Return the codec of a file, empty for UTF-8."""
+    """Return the codec of a file, or "" for UTF-8."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     codec = find_codec(label)
@@ -58,7 +58,7 @@ def _decode_windows_1252(surrogates: re.Match[str]) -> str:
 
 
 def find_codec(label: str) -> str:
-    """Return the codec for a declared charset, empty if it is unknown."""
+    """Return the codec for a declared charset, or "" if it is unknown."""
     if label.lower() == "x-mac-system":  # Programs of old Macs declare this charset.
         label = "macintosh"
     encoding = webencodings.lookup(label)
@@ -67,7 +67,7 @@ def find_codec(label: str) -> str:
     # The label was found in the file as ASCII, so the file cannot be UTF-16.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
-    # gb18030 extends gbk. The Encoding Standard decodes gbk as gb18030, too.
+    # The Encoding Standard decodes gbk as gb18030, which extends it.
     if encoding.name == "gbk":
         return "gb18030"
     return str(encoding.codec_info.name)

@@ -27,8 +27,8 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# The format of an exported file by its suffix. A suffix `.html` means a bookmark file, because the
-# format `html` is a page, which cannot be imported.
+# The format of an exported file by its suffix. For `.html` it is not `html`, whose page cannot be
+# imported.
 EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".txt": "text",
@@ -36,18 +36,17 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# If a shell runs the command with `>> FILE`, /dev/stdout is a link to FILE. The export must not
-# replace FILE, because it may have lines already.
+# With `>> FILE`, /dev/stdout is a link to FILE, which the export must not replace.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STANDARD_OUTPUT = 1  # A file descriptor.
 _STANDARD_INPUT = 0  # A file descriptor.
-_WHOLE_FILE = 0  # In place of the number of a line, 0 means the whole file.
+_WHOLE_FILE = 0  # In place of the number of a line.
 
 # --- check ---
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print the problems of the data folder; return 1 if any remaining problem is harmful."""
+    """Print the problems of the data folder; return 1 if a remaining one is harmful."""
     data = Path(options.data)
     remaining = check(data, options.keep_deleted)
     if options.repair:
@@ -60,13 +59,11 @@ def check_files(options: argparse.Namespace) -> int:
     for finding in remaining:
         if finding.is_in_trash and finding.is_safe_to_remove:
             expired_count += 1
-            continue
-        if finding.is_in_trash:
+        elif finding.is_in_trash:
             kept_count += 1
-            continue
-        print(finding)
-        if not finding.is_harmless:
-            is_harmful = True
+        else:
+            print(finding)
+            is_harmful = is_harmful or not finding.is_harmless
     if len(remaining) == kept_count + expired_count:
         print(f"{data}: the folder is good")
     if kept_count:
@@ -126,7 +123,7 @@ def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    from tqdm import tqdm  # Importing tqdm takes time, which other commands save.
+    from tqdm import tqdm  # Other commands start faster without it.
 
     reported_before = len(importer.report.entries)
     # With `disable=None`, tqdm shows its progress bar only on a terminal.
@@ -225,8 +222,8 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
         with open(path, "wb") as file:
             file.writelines(chunks)
     else:
-        # Only the target of a symbolic link is replaced, not the link. For links in a circle,
-        # Path.resolve would raise a RuntimeError before Python 3.13.
+        # Replace the target of a symbolic link, not the link. For links in a circle, Path.resolve
+        # would raise RuntimeError before Python 3.13.
         _replace(Path(os.path.realpath(path)), chunks)
 
 
@@ -275,7 +272,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def _added(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
-    """Return changes that add the tags and the description to those of the stored bookmark."""
+    """Return the changes that add the tags and the description to a stored bookmark."""
     added: rules.Fields = {"tags": [*bookmark.tags, *fields["tags"]]}
     if fields["title"]:
         added["title"] = fields["title"]
@@ -333,7 +330,7 @@ def _open(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder. Say if the data folder is new: its name may be misspelt."""
+    """Return the store of a folder. Print a notice if it is new: its name may be misspelt."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
     if is_new and options.dry_run:

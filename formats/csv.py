@@ -9,22 +9,21 @@ from msgspec.structs import astuple
 from formats.listing import Listing
 from storage.bookmark import Bookmark, to_text
 
-# A spreadsheet would run a cell that begins like this as a formula. The export writes an apostrophe
-# before such a cell: `=1+1` becomes `'=1+1`. The import removes the first apostrophe of a cell that
-# matches. `'=1+1` matches as well, so that a bookmark's own apostrophes survive both.
+# A spreadsheet would run a cell such as `=1+1` as a formula. The export writes an apostrophe before
+# it, and the import removes one. `'=1+1` gets a second apostrophe, so that its own is kept.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _begins_formula = FORMULA.match
 
 
 class _Echo:
-    """A file for csv.writer, whose `writerow` returns what `write` returns: the line."""
+    """A file for csv.writer, whose `writerow` then returns the line."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write one row for each bookmark, with an apostrophe before each formula."""
+    """Write one row for each bookmark."""
     writer = csv.writer(_Echo())
     yield writer.writerow(Bookmark.__struct_fields__).encode()
     for bookmark in listing.bookmarks:

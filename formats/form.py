@@ -11,15 +11,15 @@ from storage.errors import Invalid, Malformed
 
 MAX_FIELDS = 2_000  # The form of a list sends a field for each checked bookmark.
 _TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields, which have tags separated by commas. The form of a bookmark has a
-# text field and checkboxes that are all named `tags`.
+# A form may repeat these fields, which have tags separated by commas. All checkboxes and the text
+# field for the tags of a bookmark are named `tags`.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
     "tag_names",  # The name in linkding's API.
 }
-# A form may repeat these fields, too. A comma does not separate their values.
+# A form may also repeat these fields, whose values may contain commas.
 _REPEATED_FIELDS = {
     "tag",  # A tag in the filter of a list.
     "selected",  # The id of a checked bookmark.
@@ -27,7 +27,7 @@ _REPEATED_FIELDS = {
 
 
 def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
-    """Return the names and values of a URL-encoded query or form, in order. Raises Malformed."""
+    """Return the pairs of a URL-encoded query or form. Raises Malformed."""
     try:
         return parse_qsl(
             encoded.decode("utf-8"),
@@ -52,7 +52,7 @@ def read_multipart(body: bytes, parameters: Mapping[str, str]) -> dict[str, obje
 
 
 def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the names and values of a multipart form, in order. Raises Malformed or Invalid."""
+    """Return the pairs of a multipart form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
     reason = "cannot be a file here. A file of bookmarks goes to POST /-/import"
     files = [(part.name, reason) for part in parts if part.file_name]
@@ -62,7 +62,7 @@ def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[st
 
 
 def read_uploads(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, bytes]]:
-    """Return the name and content of each file in a multipart form. Raises Malformed or Invalid."""
+    """Return the name and content of each file in a form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
     if not parts or not all(part.file_name for part in parts):
         raise Invalid([("file", "must be a file that you choose, without other fields")])
@@ -70,8 +70,6 @@ def read_uploads(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, 
 
 
 class _Part(NamedTuple):
-    """A part of a multipart form."""
-
     name: str
     file_name: str | None  # None if the part is not a file.
     value: bytearray
@@ -113,7 +111,7 @@ def _decode(value: bytearray) -> str:
 
 
 def fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name: lists for repeated fields and tags, strings for all others.
+    """Return the fields by name: lists for repeated fields and tags, otherwise strings.
 
     Raises Invalid if another field occurs twice.
     """

@@ -29,17 +29,15 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def write_bookmark(entry: Entry, _view: View) -> Iterator[bytes]:
-    """Write an object."""
     yield _encode(entry.bookmark) + b"\n"
 
 
 def write_value(value: object) -> bytes:
-    """Write the value of a field, or a report as an object."""
     return _encode(value) + b"\n"
 
 
 def write_tags(counts: Sequence[tuple[str, int]]) -> bytes:
-    """Write an array of objects, each with a tag and the number of its bookmarks."""
+    """Write an array of objects with a tag and the number of its bookmarks."""
     return write_value([{"tag": tag, "count": count} for tag, count in counts])
 
 
@@ -49,7 +47,7 @@ def read_value(body: bytes) -> object:
         return parse_strictly(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:  # The error is a predicate, such as "is nested too deeply".
+    except Malformed as error:  # A predicate, such as "is nested too deeply".
         raise Malformed(f"The JSON in the body {error}.") from None
 
 
@@ -72,7 +70,7 @@ def parse_strictly(text: str) -> object:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
-        # Python's message may end before a position: "Unterminated string starting at".
+        # For a message such as "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 

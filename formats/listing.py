@@ -13,8 +13,7 @@ from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
-# After a form, the next list has a query such as `?changed=3`, and a notice with this text: "3
-# bookmarks changed."
+# The list after a form has a query such as `?changed=3`, and the notice "3 bookmarks changed."
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
@@ -25,23 +24,22 @@ RESULTS: Mapping[str, str] = {
 _RANGE_PARAMETERS = ("limit", "offset")
 _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
-# Links and forms that lead back to a list keep these parameters.
+# Links and forms that lead back to a list have these parameters.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
-# The links of a page may repeat the filter of its list with this many characters for each bookmark
-# that the page shows.
+# Links that repeat the filter may add this many characters to a page for each bookmark on it.
 _MAX_REPETITION = 2_500
 _LINKS_OF_PAGE = 8  # Links to sort the list, to download it, and so on; not the links to tags.
 
 
 class Site(msgspec.Struct, frozen=True):
-    """The facts about the service that links and pages need."""
+    """What links and pages need to know of the service."""
 
     url: str = ""  # Such as `https://example.com/marks`.
     path: str = ""  # Such as `/marks`, for links that stay on the same host.
     has_login: bool = False
-    is_visitor: bool = False  # The user is not logged in, so pages have no forms for changes.
+    is_visitor: bool = False  # Pages for visitors have no forms for changes.
     count_unread: Callable[[], int] = lambda: 0
-    # Takes a uri. Returns the tags of the bookmarks whose uris have the same host.
+    # Returns the tags of the bookmarks whose uris have the same host as this uri.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark(self, id: str) -> str:
@@ -53,7 +51,7 @@ class View(msgspec.Struct, frozen=True):
     """The service and the query of a request, for the writer of the response."""
 
     site: Site = Site()
-    parameters: Parameters = []  # The query of the request.
+    parameters: Parameters = []
 
     @property
     def values(self) -> dict[str, str]:
@@ -71,17 +69,14 @@ class Listing:
 
     @property
     def query(self) -> Query:
-        """The query that the list answers."""
         return self.selection.query
 
     @property
     def site(self) -> Site:
-        """The facts about the service that links and pages need."""
         return self.view.site
 
     @property
     def bookmarks(self) -> Iterator[Bookmark]:
-        """The bookmarks of this page."""
         return (entry.bookmark for entry in self.selection.entries)
 
     @cached_property
@@ -118,14 +113,14 @@ class Listing:
 
     @property
     def linked_filter(self) -> Parameters:
-        """The filter for links of the page; empty if it is too long for them."""
+        """The filter, or none if it is too long for links."""
         if self.has_long_filter:
             return []
         return self.filter
 
     @property
     def order(self) -> Parameters:
-        """The parameter `sort`; empty if the list has the usual order, the newest first."""
+        """The parameter `sort`, or none for the usual order, the newest first."""
         if self.query.sort == NEWEST_FIRST:
             return []
         return [("sort", self.query.sort)]
@@ -136,22 +131,18 @@ class Listing:
         limit = self.query.limit
         if not limit:
             return {}
-        offsets = offsets_of_pages(self.query.offset, limit, self._count)
+        count = self.selection.total
+        if self.path == "/feed":
+            # A page of the feed shows some bookmarks and some deletions, so the longer of these two
+            # lists decides how many pages there are.
+            count = max(count, self.selection.tombstone_count)
+        offsets = offsets_of_pages(self.query.offset, limit, count)
         parameters = known_parameters(self.view.parameters, _LIST_PARAMETERS)
         parameters.append(("limit", str(limit)))
         return links_to_pages(self.site.url + self.path, parameters, offsets)
 
     @property
-    def _count(self) -> int:
-        if self.path != "/feed":
-            return self.selection.total
-        # A page of the feed shows some bookmarks and some deletions. The longer of these two lists
-        # decides how many pages there are.
-        return max(self.selection.total, self.selection.tombstone_count)
-
-    @property
     def headers(self) -> dict[str, str]:
-        """The headers of a response with this page."""
         headers = {"X-Total-Count": str(self.selection.total)}
         links = [f'<{url}>; rel="{relation}"' for relation, url in self.links.items()]
         if links:
@@ -160,7 +151,6 @@ class Listing:
 
     @property
     def address(self) -> str:
-        """The address of this page."""
         address = self.site.url + self.path
         if self._address_query:
             address += f"?{self._address_query}"
@@ -173,7 +163,7 @@ class Listing:
 
     @property
     def list_query(self) -> str:
-        """The query from which `list_address` makes a link back to this page of the list.
+        """The query for a link back to this page of the list, made by `list_address`.
 
         It is empty if it is too long for the links and forms of the page.
         """
@@ -183,10 +173,7 @@ class Listing:
 
 
 def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
-    """Return the offsets of other pages by link relation, such as next.
-
-    The result is empty if everything fits on one page.
-    """
+    """Return the offsets of other pages by link relation, or none if one page shows all."""
     if offset == 0 and count <= limit:
         return {}
     last = max(count - 1, 0) // limit * limit
@@ -222,8 +209,8 @@ def list_address(
 ) -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id`.
 
-    Unknown parameters of `list_query` are dropped, because a link on another site may have forged
-    it. `results` are the numbers for the notice of the list, by the names in RESULTS.
+    Unknown parameters of `list_query` are dropped: another site may have forged it. `results` are
+    the numbers for the notice of the list, by the names in RESULTS.
     """
     parameters = known_parameters(parse_qsl(list_query or ""), _LIST_QUERY_PARAMETERS)
     for name, number in results.items():
@@ -235,5 +222,4 @@ def list_address(
 
 
 def known_parameters(parameters: Parameters, names: Sequence[str]) -> Parameters:
-    """Return the parameters with these names."""
     return [(name, value) for name, value in parameters if name in names]

@@ -16,10 +16,9 @@ EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 # Programs write an unknown date as the epoch of Unix (1970) or of Windows (1601).
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
-# The format itself has places for these fields, except for the id, which is not written.
-_FIELDS_WITH_PLACES = ("id", "uri", "title", "description", "created", "modified")
-# The other fields are written as attributes with the names of the fields.
-OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_WITH_PLACES)
+_FIELDS_OF_FORMAT = ("uri", "title", "description", "created", "modified")
+# The fields that the format lacks are attributes of the same names, except for the id.
+OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in ("id", *_FIELDS_OF_FORMAT))
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
@@ -31,7 +30,7 @@ _END = b"</DL><p>\n"
 
 
 def is_firefox_query(uri: object) -> bool:
-    """Return whether this uri is a search that Firefox stores among its bookmarks."""
+    """Return whether this is a search that Firefox stores among its bookmarks."""
     if not isinstance(uri, str):
         return False
     return uri.lstrip()[: len("place:")].lower() == "place:"
@@ -64,10 +63,7 @@ def _entry(bookmark: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970.
-
-    If an import would take the number for an unknown date, a leading zero is added: `00`.
-    """
+    """Return the seconds since 1970, with a leading zero if they would mean an unknown date."""
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
     text = str(since_epoch // timedelta(seconds=1))
     if text in TEXTS_OF_UNKNOWN_DATES:
@@ -77,12 +73,10 @@ def _seconds(timestamp: str) -> str:
 
 def _href(uri: str) -> str:
     if is_firefox_query(uri):
-        # An import takes `place:` for a search of Firefox. It keeps `place&#58;`, which is the same
-        # uri in HTML.
+        # An import ignores `place:`, but not `place&#58;`, the same uri in HTML.
         return _escape(uri).replace(":", "&#58;", 1)
     return _escape(uri)
 
 
 def _escape(value: str) -> str:
-    """Escape the characters that every reader unescapes."""
     return escape(value, {'"': "&quot;"})

@@ -19,8 +19,8 @@ def serve(options: argparse.Namespace) -> int:
     """Serve the bookmarks until a signal ends the process. Raises OSError or StorageError."""
     host, port = _parse_address(options.listen)
     is_local = security.is_loopback(host.strip("[]"))
-    # A proxy on this machine may pass on requests from other machines. Without --hosts, the service
-    # accepts their Host only if it is that of --base-url.
+    # A proxy on this machine may pass on requests from other machines. Without --hosts, their Host
+    # must be that of --base-url.
     serves_others = bool(options.hosts and options.trusted_proxy)
     app = configure(options, is_private=is_local and not serves_others)
     if not is_local or options.trusted_proxy or options.base_url:
@@ -33,8 +33,8 @@ def serve(options: argparse.Namespace) -> int:
         logging.getLogger("bookmarks.access").setLevel(logging.INFO)
         wsgi_app = access_log.AccessLog(app)
     server = process.create_server(wsgi_app, host.strip("[]"), port, options.trusted_proxy)
-    # In place of port 0, the kernel chooses a port. The server of waitress for several addresses,
-    # as of `localhost`, has no `effective_port`.
+    # For port 0, the kernel chooses a port. A server of several addresses, such as those of
+    # `localhost`, has no `effective_port`.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
@@ -55,7 +55,7 @@ def _parse_address(value: str) -> tuple[str, int]:
 
 
 def configure(options: argparse.Namespace, is_private: bool) -> Any:
-    """Return the configured application. Exit if other machines can reach it without a token."""
+    """Return the application. Exit if other machines can reach it without a token."""
     settings: dict[str, Any] = {
         "token": _read_tokens(options),
         "public_read": options.public_read,
@@ -79,7 +79,7 @@ def configure(options: argparse.Namespace, is_private: bool) -> Any:
 
 
 def _read_tokens(options: argparse.Namespace) -> Any:
-    """Return the tokens of the token file. Without a file, return BOOKMARKS_TOKEN or None."""
+    """Return the tokens of the token file or, without a file, BOOKMARKS_TOKEN or None."""
     file = options.token_file
     if not file:
         return os.environ.get("BOOKMARKS_TOKEN")

@@ -13,7 +13,7 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def write_value(value: str | Sequence[str]) -> bytes:
-    """Write the value of a field; a list of tags gets one line for each tag."""
+    """Write the value of a field, with one line for each tag."""
     if isinstance(value, str):
         return value.encode()
     return "\n".join(value).encode()

@@ -14,7 +14,7 @@ from storage.bookmark import FIELDS, WRITABLE_FIELDS, Bookmark, from_text, to_te
 from storage.errors import Invalid
 from storage.index import Entry
 
-# The fields of this service by the attributes and child elements that XBEL has for them.
+# The attributes and child elements that XBEL has for fields of this service.
 _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"}
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 _FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
@@ -32,8 +32,8 @@ _HEAD = f"""\
 <xbel version="1.0">
 """.encode()
 
-# Elements deep in the `metadata` of a bookmark. GNOME writes the bookmark's groups, and whether it
-# is private: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
+# Elements in the `metadata` of a bookmark. GNOME writes its groups, and whether it is private:
+# https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 GROUP = f"{_DESKTOP}group"
 PRIVATE = f"{_DESKTOP}private"
@@ -42,12 +42,10 @@ _GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write a document of the bookmarks."""
     return _document(listing.bookmarks)
 
 
 def write_bookmark(entry: Entry, _view: View) -> Iterator[bytes]:
-    """Write a document of one bookmark."""
     return _document([entry.bookmark])
 
 
@@ -99,7 +97,6 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def new_collector() -> Collector:
-    """Return a new collector of folders, bookmarks, aliases and separators."""
     entries = ("bookmark", "alias", "separator")
     return Collector("folder", entries, _FIELD_BY_CHILD, _GNOME_AND_KDE_METADATA)
 

@@ -34,18 +34,17 @@ class Element:
 
     kind: str  # The name of the element.
     line: int
-    depth: int  # The number of elements that are open at its start, including itself.
+    depth: int  # 1 for the root element, 2 for its children, and so on.
     level: int  # The number of folders around it.
     attributes: dict[str, str]
-    # The texts of elements inside it, such as `title`, by the names of these elements.
+    # The texts of elements inside it, by the names of these elements, such as `title`.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Collector:
     """The target of an XML parser that collects folders and entries in `elements`.
 
-    A folder precedes its entries. An entry whose end is missing is left out. The parser calls
-    `start` and `end` for each element, and `data` for each piece of text between these calls.
+    A folder precedes its entries. An entry whose end is missing is left out.
     """
 
     def __init__(
@@ -55,26 +54,24 @@ class Collector:
         children: Collection[str] = (),
         descendants: Collection[str] = (),
     ) -> None:
-        """Name the elements to collect: folders, entries, and texts inside these.
-
-        A text is collected from an element that is a child of a folder or entry and named in
-        `children`, or that is anywhere inside and named in `descendants`.
-        """
-        self.root = ""
-        self.elements: list[Element] = []
-        # Returns the line at which the parser is. `parse` sets this function.
-        self.line: Callable[[], int] = lambda: 0
+        # The names of the elements to collect.
         self._folder = folder
         self._entries = entries
+        # The names of the elements whose text is collected: in `_children` if they are children of
+        # a folder or entry, in `_descendants` if they are anywhere inside it.
         self._children = children
         self._descendants = descendants
-        self._depth = 0  # The number of elements that have started and not ended.
-        # The folders that have started and not ended, and perhaps an entry in the innermost folder.
-        # The first of them stands for the document.
+        self.root = ""  # The name of the root element.
+        self.elements: list[Element] = []  # The folders and entries found so far.
+        # Returns the line that the parser has reached. `parse` sets it.
+        self.line: Callable[[], int] = lambda: 0
+        # An element is open between its start and its end.
+        self._depth = 0  # The number of open elements.
+        # The open folders and, last, the open entry. The first folder stands for the document.
         self._open = [Element(folder, line=0, depth=0, level=-1, attributes={})]
         # The pieces of the text that is being collected; None outside of such a text.
         self._text: list[str] | None = None
-        self._text_depth = 0  # The `_depth` of the element that has this text.
+        self._text_depth = 0  # The depth of the element that has this text.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element."""
@@ -129,10 +126,10 @@ _MAX_ATTRIBUTE_DECLARATIONS = 100  # The public DTD of XBEL has fewer than 40.
 def parse(document: bytes, target: Collector) -> None:
     """Collect the elements of a document.
 
-    Raises Malformed after collecting the elements before an error. Declarations by which a few
+    Raises Malformed, with the elements before the error in `target`. Declarations by which a few
     bytes make a large document are errors, too.
     """
-    parser = DefusedXMLParser(target=target)  # This parser refuses declarations of entities.
+    parser = DefusedXMLParser(target=target)  # It refuses declarations of entities.
     expat = parser.parser
     expat.StartNamespaceDeclHandler = _refuse_long_namespace
     expat.AttlistDeclHandler = _AttributeDeclarations().add
@@ -140,7 +137,7 @@ def parse(document: bytes, target: Collector) -> None:
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets. If it gets a str, it ignores the declared charset.
+            # Expat knows few charsets. If it gets a str, it ignores the declared one.
             parser.feed(document.decode(codec))
         else:
             parser.feed(document)
@@ -156,7 +153,7 @@ def parse(document: bytes, target: Collector) -> None:
 
 
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    """Refuse an address that expat would copy into the name of every element."""
+    """Refuse an address that expat would add to the name of every element."""
     if address and len(address) > _MAX_NAMESPACE:
         raise Malformed(f"XML with a namespace of over {_MAX_NAMESPACE} characters is refused.")
 
@@ -168,7 +165,7 @@ class _AttributeDeclarations:
     def add(
         self, element: str, name: str, kind: str, default: str | None, required: bool
     ) -> None:
-        """Refuse many attributes and default values, because expat adds them to every element."""
+        """Refuse what expat would add to every element: many attributes and default values."""
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
@@ -176,7 +173,7 @@ class _AttributeDeclarations:
             raise Malformed("XML with a default value of an attribute is refused.")
 
 
-# The limits 200 and 40 keep the search short in any document.
+# With the limits 200 and 40, the search is short in any document.
 _CHARSET = re.compile(
     rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
 )
@@ -184,7 +181,7 @@ _DECLARATION = re.compile(r"\s*(?:<\?xml\s[^>]*>)?")
 
 
 def declared_charset(document: bytes) -> str:
-    """Return the charset in the XML declaration in lower case; empty if none is declared."""
+    """Return the charset in the XML declaration, in lower case, or ""."""
     if declaration := _CHARSET.match(document):
         return declaration[1].decode("ascii").lower()
     return ""
@@ -219,8 +216,8 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
 def _without_declaration(text: str) -> str:
     """Return a document without its XML declaration. Its lines keep their numbers.
 
-    The text is no longer in the declared charset, and old programs write blank lines before the
-    declaration, which must come first.
+    The text is no longer in the declared charset. After blank lines, which old programs write, a
+    declaration would be an error.
     """
     declaration = _DECLARATION.match(text)
     assert declaration  # The pattern matches an empty text, too.
@@ -228,7 +225,7 @@ def _without_declaration(text: str) -> str:
     return blank_lines + text[declaration.end() :]
 
 
-# While a document is parsed, this character stands for each one that XML does not allow.
+# While a document is parsed, this stands for each character that XML does not allow.
 _MARK = "\U0010ffff"
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
 

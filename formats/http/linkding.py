@@ -17,7 +17,7 @@ from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Route, Router, Service, path_of
-from formats.listing import Site, with_query
+from formats.listing import Site, links_to_pages
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag, timestamp
 from storage.errors import Invalid
@@ -65,12 +65,13 @@ def _respond_page(
     offset = _parse_number(values.get("offset", ""))
     selection = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
     selection.append(("limit", str(limit)))
-    before_offset = with_query(address, [*selection, ("offset", "")])
-    page: dict[str, object] = {"count": len(items), "next": None, "previous": None}
+    offsets = {}
     if offset + limit < len(items):
-        page["next"] = f"{before_offset}{offset + limit}"
+        offsets["next"] = offset + limit
     if offset > 0:
-        page["previous"] = f"{before_offset}{max(offset - limit, 0)}"
+        offsets["previous"] = max(offset - limit, 0)
+    page: dict[str, object] = {"count": len(items), "next": None, "previous": None}
+    page |= links_to_pages(address, selection, offsets)
     page["results"] = [to_document(item) for item in items[offset : offset + limit]]
     return _respond(page)
 
