@@ -11,7 +11,7 @@ from formats.imports.entry import ImportedEntry, note_of_unread_values
 from formats.xml import declared_charset
 from storage.errors import Malformed
 
-# The reader of each format. `bookmarks import --format` takes the same names.
+# `bookmarks import --format` takes these names.
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "json": json.read_file,
     "xbel": xbel.read_file,
@@ -22,27 +22,27 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "shortcut": shortcut.read_file,
     "text": text.read_file,
 }
-# The functions that find the charset in a file of a format that may declare one.
+# By format whose files may declare a charset, the function that finds it.
 CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000  # They take as much time as bookmarks.
+MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file, whose format is detected if `format` is None.
+    """Yield the entries of a file. Without `format`, the format is detected.
 
     Raises Malformed if not even the first entry can be read. A later error becomes the
-    `skip_reason` of a last entry, so that the entries before it are imported.
+    `skip_reason` of a last entry.
     """
     if not format:
         format = detect_format(data)
     entries = FILE_READERS[format](data)
-    if format == "shortcut" and file_name:  # Such as a Windows `.url` file.
+    if format == "shortcut" and file_name:
         entries = _add_title(entries, PurePath(file_name).stem)
-    yield from islice(entries, 1)  # An error before the first entry is not caught.
+    yield from islice(entries, 1)  # An error here reaches the caller.
     try:
         yield from _limit_entries_without_bookmark(entries)
     except Malformed as error:
@@ -52,7 +52,7 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
-    """Yield a note if bytes are not UTF-8, and the file does not declare their charset."""
+    """Yield a note if the charset of some bytes was guessed."""
     label = ""
     if format in CHARSET_READERS:
         label = CHARSET_READERS[format](data)
@@ -62,7 +62,7 @@ def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
 
 
 def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
-    """Yield the entries. Raises Malformed if too many of them are skipped or ignored."""
+    """Yield the entries. Raises Malformed if too many have no bookmark."""
     count = 0
     for entry in entries:
         yield entry
@@ -73,6 +73,6 @@ def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterato
 
 
 def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
-    """Yield the entries, those without a title with this one."""
+    """Yield the entries, with this title if they have none."""
     for entry in entries:
         yield entry._replace(fields={"title": title} | entry.fields)

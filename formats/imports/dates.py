@@ -13,13 +13,12 @@ from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
-# Programs write these texts for an unknown date. The last one is the year 1970 in microseconds
-# since 1601.
+# Texts for an unknown date. The last one is the year 1970 in microseconds since 1601.
 _EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
 _EMPTY_DATE_OF_MYSQL = "0000-00-00"
-# These stand for an unknown date, too. The number is the year 1, which .NET writes.
+# Programs write these, too, if they have no date. The number is the year 1 of .NET.
 _WORDS_FOR_NO_DATE = ("false", "-", "n/a", "-62135596800")
-# `parsedate_to_datetime` ignores unknown words such as PM. This pattern refuses them.
+# `parsedate_to_datetime` would ignore unknown words such as PM.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -43,9 +42,9 @@ _FORMATS = (
 
 
 def parse_date(value: object) -> str | None:
-    """Convert a date to RFC 3339, such as `2002-09-01T12:00:00Z`. Returns None for an empty date.
+    """Convert a date to RFC 3339. Returns None for an empty date.
 
-    A text that is not a date is returned unchanged, so that the importer reports it.
+    Any other text is returned unchanged, so that the importer reports it.
     """
     text = str(value).strip()
     if _is_empty_date(text):
@@ -61,25 +60,25 @@ def parse_date(value: object) -> str | None:
 def parse_plausible_date(value: object) -> str | None:
     """Convert a date like `parse_date`, but return None for a number that is hardly a date.
 
-    A number may count something else than time, so its date must be between 1990 and tomorrow.
+    The date of a number must be between 1990 and tomorrow.
     """
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return date
-    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # The clock of the exporter may be ahead.
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # Clocks may differ.
     if date and "1990" < date < tomorrow:
         return date
     return None
 
 
 def stands_for_no_date(value: object) -> bool:
-    """Return whether a value is an unknown date, such as `n/a`, or a flag, such as `true`."""
+    """Return whether a value is no date, such as `n/a`, or a flag."""
     text = str(value).strip().lower()
     return _is_empty_date(text) or text in _WORDS_FOR_NO_DATE or is_flag(value)
 
 
 def is_flag(value: object) -> bool:
-    """Return whether a value is `true` or a number below 1,000, as in `saved: true`."""
+    """Return whether a value is `true` or a number below 1,000."""
     text = str(value).strip().lower()
     if _is_empty_date(text):
         return False
@@ -91,10 +90,9 @@ def _is_empty_date(text: str) -> bool:
 
 
 def _from_number(number: int) -> str | None:
-    """Return the date of a number that counts seconds, milliseconds or microseconds since 1970.
+    """Return the date of a number of seconds, milliseconds or microseconds.
 
-    Microseconds may also be counted from 1601. The first of these units that gives a date before
-    the year 10000 is the right one.
+    The first of these units that gives a date before the year 10000 is the right one.
     """
     for seconds in (number, number // 1_000, _from_microseconds(number)):
         try:
@@ -106,23 +104,24 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_microseconds(number: int) -> int:
+    """Return the seconds since 1970. Chromium and others count from 1601."""
     seconds = number // 1_000_000
-    if seconds > SECONDS_FROM_1601_TO_1970:  # Counted from 1970, the date would be after 2338.
+    if seconds > SECONDS_FROM_1601_TO_1970:  # Counted from 1970, it is the year 2338.
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
 
 
 def _from_text(text: str) -> str | None:
-    with suppress(Invalid):  # `clean` parses RFC 3339, the form of the field `created`.
+    with suppress(Invalid):  # `clean` parses RFC 3339.
         return str(clean({"created": text})["created"])
     if _RFC_5322.fullmatch(text):
         return _parse(parsedate_to_datetime, text)
-    date = _parse(datetime.fromisoformat, text.upper())  # It does not read a lower-case t or z.
+    date = _parse(datetime.fromisoformat, text.upper())  # It reads no lower-case t or z.
     if date:
         return date
     readings = {_parse(datetime.strptime, text, format) for format in _FORMATS}
     readings.discard(None)
-    if len(readings) != 1:  # A text such as 02/01/2023 01:02:03 has two.
+    if len(readings) != 1:  # 02/01/2023 01:02:03 has two.
         return None
     return readings.pop()
 

@@ -7,17 +7,17 @@ from urllib.parse import quote
 
 from storage.bookmark import MAX_URI
 from storage.importer import IGNORED, NOT_READ
-from storage.importer import ImportedEntry as ImportedEntry  # Readers import it from here.
+from storage.importer import ImportedEntry as ImportedEntry
 from storage.importer import Place
 
-MAX_ENTRY = 1024 * 1024  # In characters. A valid bookmark is smaller, even if it is escaped.
+MAX_ENTRY = 1024 * 1024  # In characters; larger than any valid bookmark.
 _MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
 CUT_OFF = "is cut off at the end of the file"
 
-# URI matches an address in a line of text, where white space ends the address.
+# An address in a text ends at white space.
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
 _SCHEME = re.compile(SCHEME)
@@ -29,7 +29,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # A text that is not a uri stays unchanged, because the report of the import quotes it.
+        # The report of the import quotes a text that is not a uri, so this text stays unchanged.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -52,18 +52,18 @@ def ignored_entry(place: Place) -> ImportedEntry:
 
 
 class UnreadValues(Counter[str]):
-    """The number of values that the import does not read, for each column or member."""
+    """The number of values that are not read, by column or member."""
 
     def add(self, name: str, number: int = 1) -> None:
         if name in self or len(self) < _MAX_UNREAD_NAMES:
             self[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        """Yield a note for the report, unless all values were read."""
+        """Yield a note for the report if values were not read."""
         if self:
             yield note_of_unread_values(self)
 
 
 def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return an entry by which the report gets these numbers."""
+    """Return a note for the report with the number of values by name."""
     return ImportedEntry(0, dict(numbers), NOT_READ)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
-# The names of folders that browsers and Linkwarden create themselves.
+# Browsers and Linkwarden create these folders.
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
@@ -15,9 +15,9 @@ _BUILT_IN_FOLDERS = (
     "other favorites, mobile favorites, favourites, favourites bar, other favourites, "
     "mobile favourites"
 ).split(", ")
-# Chromium and Safari keep pages to read later in a folder of such a name.
+# Chromium and Safari keep unread pages in these folders.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
-# The tags for the lists of Pocket, Instapaper and Raindrop.
+# By list of Pocket, Instapaper or Raindrop, the tags for its entries.
 _TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
     "unsorted": (),
     "unread": ("unread",),
@@ -31,7 +31,7 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
     """Return the tags for the entries of a folder: its name, split at commas.
 
-    If the folder may be built in, a name such as Other Bookmarks gives no tag.
+    A built-in folder such as Other Bookmarks gives no tag.
     """
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
@@ -44,7 +44,7 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
 
 
 def list_tags(name: str) -> tuple[str, ...]:
-    """Return the tags for the entries of a list of a service, such as Unread of Pocket."""
+    """Return the tags for the entries of a list, such as Unread of Pocket."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, may_be_built_in=True)
@@ -52,13 +52,13 @@ def list_tags(name: str) -> tuple[str, ...]:
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
     """Return the entry's own tags, then further tags until there are MAX_TAGS."""
-    # No own tag is left out, because the importer reports an entry with too many.
+    # The importer reports an entry with too many own tags.
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
 
 
 class Heading(NamedTuple):
-    """A heading in a text file, with the tags that the entries below it get."""
+    """A heading in a text file, with the tags for the entries below it."""
 
     level: int
     text: str
@@ -73,24 +73,22 @@ class Folders:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of all folders around the entry."""
         return self._tags_by_depth[-1]
 
     @property
     def depth(self) -> int:
-        """The number of folders around the entry."""
         return len(self._tags_by_depth) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:
-        """Open a folder whose entries also get these tags."""
+        """Open a folder with these tags."""
         all_tags = self.tags
-        # Once there are MAX_TAGS, all inner folders share one tuple, which saves memory.
+        # From MAX_TAGS on, inner folders share one tuple to save memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
-        """Open a folder inside `depth` others. If there are fewer, open folders without tags."""
+        """Open a folder inside `depth` others, of which those that are missing get no tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)

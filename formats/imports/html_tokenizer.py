@@ -6,33 +6,32 @@ from collections.abc import Container, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
-# Names of tokens that are not tags.
-PART = "part"  # The beginning of a part of the file.
+# Names of tokens that are not tags: the beginning of a part, and the end of the file.
+PART = "part"
 FILE_END = "end of file"
-_BREAK_MARK = "\r"  # Stands for <BR> in a text. `decode` has replaced all other "\r".
+_BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# A file is read in parts, so that an unclosed tag spoils only its part. A part begins at one of
-# these tags. All but <DT> must begin a line, because within a line they may be text.
+# A part of the file begins at <DT>, or at a line that begins with one of the other tags.
 _PART = re.compile(
     r"""
     <DT (?=[\s>])
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
-      (?! [^<>]* > \s* <IMG )       # Not a linked picture, which is in a description.
+      (?! [^<>]* > \s* <IMG )       # A linked picture is in a description.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _TAG = re.compile(
     r"""
-    < ( /? [a-z][a-z0-9]*+          # The name of a tag.
-      | !-- (?: .*?--> | .* )       # A whole comment.
-      | [!?] [^>]*+ >?              # A whole declaration or instruction.
+    < ( /? [a-z][a-z0-9]*+          # A tag.
+      | !-- (?: .*?--> | .* )       # A comment.
+      | [!?] [^>]*+ >?              # A declaration or instruction.
       )
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# In TAGS="a,"b",c", the quotation marks around b are not escaped. Each is beside a comma.
+# Quotation marks beside commas, as in TAGS="a,"b",c", may be part of the value.
 _QUOTE_IN_VALUE = r"""(?: (?=",) " | (?<=,) (?! "[\s/>]) " )"""
 _ATTRIBUTE = re.compile(
     rf"""
@@ -41,19 +40,19 @@ _ATTRIBUTE = re.compile(
     (?: \s*+ = \s*+
       (?: "(?P<double_quoted> [^"]*+ (?: {_QUOTE_IN_VALUE} [^"]*+ )* )"
         | '(?P<single_quoted>[^']*+)'
-        | (?P<unquoted>[^\s>]*+)    # Without quotes, or with one that is never closed.
+        | (?P<unquoted>[^\s>]*+)    # Maybe with a quotation mark that is never closed.
       )
     )?
     """,
     re.VERBOSE,
 )
-_TAG_END = re.compile(r"[\s/\"'=]*+>?")  # The `>` may be missing.
-# An entity must end with a semicolon: in `?a=1&copy=2`, the text `&copy` is not an entity.
+_TAG_END = re.compile(r"[\s/\"'=]*+>?")
+# In `?a=1&copy=2`, the text `&copy` is not an entity, because it has no semicolon.
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 _SURROGATES = range(0xD800, 0xE000)
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# These tags are dropped from texts. Any other tag is kept as text, such as `<int>` in `list<int>`.
+# These tags are dropped. Other tags stay as text, such as `<int>` in `list<int>`.
 _MARKUP_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
@@ -61,20 +60,20 @@ _MARKUP_TAGS = frozenset(
 
 
 class Token(NamedTuple):
-    """A tag, or the beginning of a part, with the text behind it; or the end of the file."""
+    """A tag, the beginning of a part or the end of the file, with the text behind it."""
 
-    name: str  # Such as `dt` or `/dt`, or PART or FILE_END.
+    name: str  # `dt`, `/dt`, …, PART or FILE_END.
     line: int = 0
     attributes: Mapping[str, str] = {}
-    is_unclosed: bool = False  # The tag has no `>` before the end of its part.
-    text: str = ""  # As `decode_lines` and `decode_line` take it.
+    is_unclosed: bool = False  # There is no `>` in its part.
+    text: str = ""  # For `decode_lines` or `decode_line`.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield the tags of these names, each with the text up to the next of them.
 
-    The file is split into parts, mostly of one entry. An unclosed quotation mark or comment ends
-    with its part.
+    The file is split into parts, mostly of one entry, so that an unclosed quotation mark or comment
+    spoils only one.
     """
     line = 1
     start = 0
@@ -88,9 +87,9 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tokens of a part of the file, which begins in this line."""
+    """Yield the tokens of a part that begins in this line."""
     token = Token(PART, line)
-    texts: list[str] = []  # What stands behind the tag of `token`.
+    texts: list[str] = []  # The pieces of the text of `token`.
     position = 0
     while tag := _TAG.search(part, position):
         texts.append(part[position : tag.start()])
@@ -102,7 +101,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
             texts.clear()
             attributes, position = _parse_attributes(part, position)
             is_unclosed = position == len(part) and not part.endswith(">")
-            token = Token(name, line, attributes, is_unclosed)
+            token = Token(name, line=line, attributes=attributes, is_unclosed=is_unclosed)
         elif name in _LINE_BREAK_TAGS:
             position = _skip_attributes(part, position)
             texts.append(_BREAK_MARK)
@@ -120,14 +119,19 @@ def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(part, position):
         position = attribute.end()
-        value = attribute["double_quoted"] or attribute["single_quoted"] or ""
-        if attribute["unquoted"]:
-            value = attribute["unquoted"].lstrip("\"'")
-        # As in browsers, the first of two equal attributes counts.
-        attributes.setdefault(attribute["name"].lower(), value)
-    if end := _TAG_END.match(part, position):
+        name = attribute["name"].lower()
+        if name not in attributes:  # As in browsers, the first of two equal attributes counts.
+            attributes[name] = _value(attribute)
+    end = _TAG_END.match(part, position)
+    if end:
         position = end.end()
     return attributes, position
+
+
+def _value(attribute: re.Match[str]) -> str:
+    if attribute["unquoted"]:
+        return attribute["unquoted"].lstrip("\"'")
+    return attribute["double_quoted"] or attribute["single_quoted"] or ""
 
 
 def _skip_attributes(part: str, position: int) -> int:
@@ -136,7 +140,7 @@ def _skip_attributes(part: str, position: int) -> int:
 
 
 def unescape(text: str) -> str:
-    """Return the text with its entities decoded."""
+    """Decode the entities in a text."""
     return _ENTITY.sub(_unescape_entity, text)
 
 
@@ -146,26 +150,26 @@ def _unescape_entity(entity: re.Match[str]) -> str:
         return _character(int(name[2:], 16))
     if name.startswith("#"):
         return _character(int(name[1:]))
-    # `html.unescape` would decode the beginning of an unknown name, such as `&notit;`.
+    # `html.unescape` would decode the `&not` in `&notit;`.
     return html5.get(f"{name};", entity[0])
 
 
 def _character(number: int) -> str:
-    """Return the character of this number. The importer reports one that is not allowed."""
+    """Return the character of this number, allowed or not."""
     if number in _SURROGATES:
         return chr(number)
-    # `html.unescape` drops control characters; the importer takes out NUL, and reports it.
+    # `html.unescape` drops control characters. The importer reports NUL.
     return html.unescape(f"&#{number};") or "\0"
 
 
 def decode_lines(text: str) -> str:
-    """Return the text of a token with its entities decoded."""
-    # <BR> and the end of its line are one line break.
+    """Decode the text of a token."""
+    # <BR> at the end of a line is one line break.
     lines = text.replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
     return unescape(lines).strip()
 
 
 def decode_line(text: str) -> str:
-    """Return the text of a token as one decoded line."""
+    """Decode the text of a token, and join its lines."""
     lines = decode_lines(text).split("\n")
     return " ".join(map(str.strip, lines))

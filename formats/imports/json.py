@@ -1,4 +1,9 @@
-"""Read JSON files: arrays of bookmarks, responses of services, and trees of folders."""
+"""Read JSON files: arrays of bookmarks, responses of services, and trees of folders, such as
+
+    {"roots": {"other": {"name": "Other bookmarks", "children": [
+        {"name": "Travel", "children": [
+            {"name": "A map", "url": "https://maps.example/"}]}]}}}
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -32,33 +37,34 @@ _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".sp
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
-# Members of these names are folders that a program creates, such as those in Chromium's `roots`.
+# Members of these names are folders that a program creates, not the user.
 _ROOT_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
 _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_FOLDERS
+_OUTERMOST_OBJECTS = _ENTRY_LISTS | _ROOT_FOLDERS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
-# An object with these members is an account of floccus, whose url is that of a sync server.
+# An account of floccus, with the url of a sync server, has these members.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
-# The folders that Firefox creates have a member `root`, those of Chromium `folderType`.
+# Firefox marks the folders that it creates by `root`, Chromium by `folderType`.
 _MARKS_OF_BUILT_IN_FOLDERS = {"root", "folderType"}
-_XBROWSERSYNC_FOLDER = "[xbs] "  # The folders that xBrowserSync creates have this prefix.
-# Chromium's API gives these ids to the folders that Chromium creates, and to their parent.
+_XBROWSERSYNC_FOLDER = "[xbs] "
+# Chromium's API gives these ids to the folders that Chromium creates.
 _CHROMIUM_FOLDERS = ("1", "2", "3")
 _CHROMIUM_ROOT = "0"
 
-# In arrays and objects around a value. A deeper document would exceed Python's recursion limit.
+# A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# Programs create folders at the top of a document or in one root folder. A folder of this depth
-# is inside two folders (two arrays and two objects), so a user has created it.
+# A folder of this depth is inside two others (two arrays and two objects). Programs do not create
+# folders there.
 _DEPTH_OF_USER_FOLDERS = 4
-_MAX_CHAIN = 20  # Steps from a folder to its parent. In a damaged file, they may form a circle.
+_MAX_CHAIN = 20  # Of folders and their parents. In a damaged file, they may form a circle.
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
-# The parser reports extra data in a file with one JSON document on each line.
-_HINT = ("extra data", "extra data: put [ ] around all, and commas between")
+# For a file with one JSON document on each line.
+_ADVICE_FOR_EXTRA_DATA = "extra data: put [ ] around all, and commas between"
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -66,7 +72,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     try:
         document = parse_strictly(decode(data))
     except Malformed as error:  # The error is a predicate, such as "is nested too deeply".
-        message = str(error).replace(*_HINT)
+        message = str(error).replace("extra data", _ADVICE_FOR_EXTRA_DATA)
         raise Malformed(f"The JSON document {message}.") from None
     if not isinstance(document, list | dict):
         raise Malformed("The JSON document must be an array or an object.")
@@ -79,9 +85,9 @@ class _Position(NamedTuple):
     """Where a value stands in the document."""
 
     path: str = ""  # Such as `bookmarks[3].children[0]`.
-    name: str = ""  # The name of the member that has the value, or has the array with the value.
-    depth: int = 0  # The number of arrays and objects around the value.
-    tags: tuple[str, ...] = ()  # The tags of the folders around the value.
+    name: str = ""  # The innermost member around the value, such as `children`.
+    depth: int = 0  # The number of arrays and objects around it.
+    tags: tuple[str, ...] = ()  # The tags of the folders around it.
 
     def of_item(self, index: int) -> "_Position":
         path = f"{self.path}[{index}]"
@@ -95,19 +101,21 @@ class _Position(NamedTuple):
 
 
 class _Walk:
-    """A walk through the values of a document, which yields its entries in order."""
+    """A walk through a document, which yields its entries in order."""
 
     def __init__(self, document: object) -> None:
         self.unread_values = UnreadValues()
         self._listed_folders = _read_listed_folders(document)
 
     def entries_in(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield the entries in a value."""
         if position.depth > _MAX_DEPTH:
             yield ImportedEntry(position.path, {}, "is nested too deeply")
         elif isinstance(value, dict):
             members = flatten_repository(value)
-            containers = _containers(members, is_outermost=position.depth == 0)
+            if position.depth == 0:
+                containers = _outermost_containers(members)
+            else:
+                containers = _containers(members)
             if containers:
                 yield from self._entries_in_folder(members, containers, position)
             else:
@@ -123,20 +131,19 @@ class _Walk:
     def _entries_in_folder(
         self, members: Members, containers: Members, position: _Position
     ) -> Iterator[ImportedEntry]:
-        """Yield the entries in the members of a folder that are containers."""
+        """Yield the entries in the containers of a folder."""
         others = {name: value for name, value in members.items() if name not in containers}
         self._count_unread(others)
         tags = position.tags
-        # The outermost object is a folder only if it has `children`. Otherwise its name, which
-        # may be that of the user, is not a tag.
+        # The outermost object is a folder only if it has `children`. Its name may be the user's.
         if position.depth > 0 or "children" in members:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
             inner_tags = tags
-            if name == "pinnedLinks":  # Linkwarden repeats the pinned links in this member.
+            if name == "pinnedLinks":  # Linkwarden
                 inner_tags = (*tags, "starred")
             entries = self.entries_in(value, position.of_member(name, inner_tags))
-            if name == "trash":  # Vivaldi and Opera keep deleted bookmarks in this folder.
+            if name == "trash":  # Vivaldi and Opera
                 entries = _ignore(entries)
             yield from entries
 
@@ -162,7 +169,7 @@ class _Walk:
             self.unread_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> tuple[str, ...]:
-        """Return the tags for a folder. A folder that a program has created gets none."""
+        """Return the tags for a folder."""
         if _is_built_in(members, position):
             return ()
         tags_around = self._tags_of_id(members.get("parentId"))
@@ -170,7 +177,7 @@ class _Walk:
         return tags_around + folder_tags(title_of(members), may_be_built_in=may_be_built_in)
 
     def _tags_of_id(self, id: object) -> tuple[str, ...]:
-        """Return the tags of the folder with this id, after the tags of the folders around it."""
+        """Return the tags of the folder with this id, and before them those of its parents."""
         tags: tuple[str, ...] = ()
         for _ in range(_MAX_CHAIN):
             if not _is_id(id) or id not in self._listed_folders:
@@ -181,7 +188,7 @@ class _Walk:
         return tags
 
     def _tags_of_ids(self, ids: object) -> tuple[str, ...]:
-        """Return the tags of the folders in an array of ids. Any other value has no tags."""
+        """Return the tags of the folders with the ids in an array."""
         tags: tuple[str, ...] = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
@@ -207,8 +214,8 @@ class _ListedFolder(NamedTuple):
 def _read_listed_folders(document: object) -> dict[object, _ListedFolder]:
     """Return the folders by their ids.
 
-    In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the list x
-    is such a folder, and the tag of the bookmark is Work.
+    In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the bookmark
+    gets the tag Work.
     """
     folders: dict[object, _ListedFolder] = {}
     if not isinstance(document, dict):
@@ -229,38 +236,50 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str | float)  # The parser reads all numbers as floats.
 
 
-def _containers(members: Members, is_outermost: bool) -> Members:
+def _outermost_containers(members: Members) -> Members:
+    """Return the members of the outermost object that contain entries or folders.
+
+    If it has an address, this may be that of a user or site.
+    """
+    containers = {}
+    for name, value in members.items():
+        if isinstance(value, list) and name in _CONTAINERS:
+            containers[name] = value
+        elif isinstance(value, dict) and name in _OUTERMOST_OBJECTS:
+            containers[name] = value
+    return containers or _numbered_objects(members)
+
+
+def _containers(members: Members) -> Members:
     """Return the members of a folder that contain entries or folders; empty for an entry."""
-    # The address of the outermost object may be that of a user or site.
-    if not is_outermost and has_address(members):
+    if has_address(members):
         return {}
     containers = {}
     for name, value in members.items():
-        if _is_container(name, value, is_outermost=is_outermost):
+        if _is_container(name, value):
             containers[name] = value
-    if not containers and _has_only_objects(members):
-        return members
-    return containers
+    return containers or _numbered_objects(members)
 
 
-def _has_only_objects(members: Members) -> bool:
-    """Return whether an object is like those of Tab Session Manager: `{"1": {…}, "2": {…}}`."""
-    return all(isinstance(value, dict) for value in members.values())
-
-
-def _is_container(name: str, value: object, is_outermost: bool) -> bool:
-    """Return whether a member contains entries or folders."""
+def _is_container(name: str, value: object) -> bool:
     if isinstance(value, dict):
-        return name in _ROOT_FOLDERS or (is_outermost and name in _ENTRY_LISTS)
+        return name in _ROOT_FOLDERS
     if not isinstance(value, list):
         return False
-    if name in _FOLDER_LISTS and not is_outermost:  # In an entry of Karakeep, `lists` has ids.
+    if name in _FOLDER_LISTS:  # In an entry of Karakeep, `lists` has ids.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _CONTAINERS
 
 
+def _numbered_objects(members: Members) -> Members:
+    """Return members such as `{"1": {…}, "2": {…}}` of Tab Session Manager; otherwise none."""
+    if all(isinstance(value, dict) for value in members.values()):
+        return members
+    return {}
+
+
 def _is_built_in(members: Members, position: _Position) -> bool:
-    """Return whether a browser or its extension has created this folder, not the user."""
+    """Return whether a program has created this folder, not the user."""
     # A file of Chromium has {"bookmark_bar": {"name": "Bookmarks bar", …}}.
     if position.name in _ROOT_FOLDERS:
         return True
@@ -280,20 +299,20 @@ def _is_built_in(members: Members, position: _Position) -> bool:
 
 
 def _is_from_own_export(members: Members) -> bool:
-    """Return whether the members of an object are exactly fields of this service."""
+    """Return whether all members are fields of this service, in its form."""
     if not members.keys() <= set(FIELDS):
         return False
-    # buku has the same names, but writes all tags as one text.
+    # buku writes all tags as one text.
     if not isinstance(members.get("tags", []), list):
         return False
-    # Other programs write dates as numbers, such as 1700000000.
+    # Other programs write dates as numbers.
     created = str(members.get("created", "-"))
     modified = str(members.get("modified", "-"))
     return "-" in created and "-" in modified
 
 
 def _foreign_entry(members: Members, path: str, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
-    """Return the entry in an object that another program has exported."""
+    """Return the entry in an object of another program."""
     is_separator = members.get("type") in _SEPARATOR_TYPES
     is_account = members.keys() >= _FLOCCUS_ACCOUNT_MEMBERS
     fields = fields_of_members(members, tags_of_folders)

@@ -9,7 +9,7 @@ from formats.xml import Collector, read_elements
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each post or outline with an address, in order. Other outlines are folders.
+    """Yield each post or outline with an address. Other outlines are folders.
 
     Raises Malformed after the entries that precede an error.
     """
@@ -19,22 +19,21 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.kind == "post":
-            # If the post has no address, the report of the import shows its title.
+            # The report shows the title of a post without an address.
             fields.setdefault("title", fields.get("description", ""))
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            folders.open(())  # Outlines inside it get no tag of it.
+            folders.open(())
         else:
             name = element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))
 
 
 def _members(attributes: dict[str, str]) -> Members:
-    """Return the attributes of an element, with names that `fields_of_members` knows.
+    """Return the attributes, with those of OPML also under names that `fields_of_members` knows.
 
-    In OPML, `text` is the title, `xmlUrl` the address of a feed, and `htmlUrl` that of its site. If
-    both addresses are there, the entry is the site, and the feed stands in its description.
+    A feed (`xmlUrl`) is the description of its site (`htmlUrl`), if both are there.
     """
     members: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")

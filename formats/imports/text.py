@@ -1,6 +1,6 @@
 """Read lists of addresses: our own text format, `text/uri-list`, Markdown, Org and other lists.
 
-A line of a list without links is an address alone or with its title, in one of these forms:
+A line of a list has one of these forms, or is an address alone:
 
     uri TAB title TAB tags                     this service
     uri | title                                OneTab
@@ -8,8 +8,7 @@ A line of a list without links is an address alone or with its title, in one of 
     title uri                                  qutebrowser's quickmarks
     uri "tag" "another tag"                    newsboat
 
-In Markdown and Org, every link of a line is an entry, and headings become tags. A CSV table without
-a header is refused, because its rows look like addresses that contain commas.
+In Markdown and Org, every link of a line is an entry, and headings become tags.
 """
 
 import csv
@@ -81,7 +80,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
-            # `re` blocks all other threads while it searches a long line.
+            # Cut long lines, because `re` blocks all other threads while it searches.
             yield number, line[: MAX_ENTRY + 1]
 
 
@@ -90,15 +89,10 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
     for number, line in _lines(text):
         if line.startswith("#"):  # A comment.
             continue
-        has_link = False
-        for entry in _read_line(number, line):
-            has_link = True
-            yield entry
-        is_rule = not any(map(str.isalnum, line))  # Such as `---`.
-        if not has_link and is_rule:
-            yield ignored_entry(number)
-        elif not has_link:
-            yield ImportedEntry(number, {"uri": line}, _NOT_READ)
+        without_link = ImportedEntry(number, {"uri": line}, _NOT_READ)
+        if not any(map(str.isalnum, line)):  # A rule such as `---`.
+            without_link = ignored_entry(number)
+        yield from _read_line(number, line, (), without_link)
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
@@ -110,7 +104,7 @@ def _read_org(text: str) -> Iterator[ImportedEntry]:
 
 
 def _org_lines(text: str, unread_values: UnreadValues) -> Iterator[tuple[int, str]]:
-    """Yield the lines of an Org file without its comments and properties, which are counted."""
+    """Yield the lines that are neither comments nor properties. Counts the properties."""
     for number, line in _lines(text):
         if line.startswith(":"):  # A property such as `:CREATED: [2024-01-02]`.
             name, _, value = line[1:].partition(":")
@@ -130,22 +124,16 @@ def _read_document(
         if heading:
             level = heading.level - 1
             headings.close_to(level)
-            yield from _read_line(number, heading.text, headings.tags)
+            yield from _read_line(number, heading.text, headings.tags, None)
             headings.open_at(level, heading.tags)
-            continue
-        has_link = False
-        for entry in _read_line(number, line, headings.tags):
-            has_link = True
-            yield entry
-        if not has_link:
-            yield ignored_entry(number)
+        else:
+            yield from _read_line(number, line, headings.tags, ignored_entry(number))
 
 
-def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link in the line, with the tags of the headings above it.
-
-    One line may have so many links that a list of their entries would take 230 times its size.
-    """
+def _read_line(
+    number: int, line: str, tags: tuple[str, ...], without_link: ImportedEntry | None
+) -> Iterator[ImportedEntry]:
+    """Yield an entry with these tags for each link in the line; `without_link` if it has none."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -155,8 +143,12 @@ def _read_line(number: int, line: str, tags: tuple[str, ...] = ()) -> Iterator[I
             fields["tags"] = merge_tags(fields.get("tags", []), tags)
         has_link = True
         yield entry_with_uri(number, fields)
-    if not has_link and "://" in line:
+    if has_link:
+        return
+    if "://" in line:
         yield ImportedEntry(number, {"uri": line}, _TWO_READINGS)
+    elif without_link:
+        yield without_link
 
 
 # --- Tables ---
@@ -174,7 +166,7 @@ def _refuse_table(lines: list[str]) -> None:
 
 
 def _is_table(rows: list[list[str]]) -> bool:
-    """Return whether all rows have the same number of cells, and one has an address."""
+    """Return whether the rows have equally many cells, and one has an address."""
     width = len(rows[0])
     if width == 1:
         return False
@@ -297,7 +289,6 @@ def _read_title_and_uri(line: str) -> _Fields | None:
     return {"uri": uri, "title": title.strip()}
 
 
-# Only a line of a list has one of these forms.
+# These forms are clear. A line with two addresses would have several readings in the others.
 _FORMS = (_read_own, _read_onetab, _read_uri)
-# These forms have spaces. A line with two addresses would have several readings in them.
 _FORMS_WITH_BLANKS = (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri)
