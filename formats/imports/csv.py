@@ -1,4 +1,4 @@
-"""Read CSV files with a header, if their columns have names that this or other programs write."""
+"""Read CSV files with a header of known names, of this or another program."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ from storage.importer import NOTE
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-# Every version of this service has exported at least these columns.
+# Every version of this service has exported these columns.
 _OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
 _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not closed"
 
@@ -44,11 +44,11 @@ _PART_OF_ROW = "may be a part of a row, because a quotation mark above is not cl
 class _Row(NamedTuple):
     """A row of the table, or one line of a row whose quotation mark is never closed."""
 
-    line: int  # The number of the line in which the row begins.
+    line: int  # The number of its first line.
     text: str
     cells: list[str]
-    error: str = ""  # The reason why the row cannot be read.
-    misplaced_quote: str = ""  # A message about it, if it may have made `cells` wrong.
+    error: str = ""  # Why the row cannot be read.
+    misplaced_quote: str = ""  # A message. Because of this quotation mark, `cells` may be wrong.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -80,10 +80,7 @@ def is_header(line: str) -> bool:
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter, and the names of the columns.
-
-    The delimiter is the one that splits the line into the most known names.
-    """
+    """Return the delimiter that gives the most known names, and the names of the columns."""
     best_delimiter = ""
     best_names: list[str] = []
     best_count = -1
@@ -109,10 +106,10 @@ def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Ite
     lines are then read again, one by one.
     """
     number = 1
-    position = 0  # The offset in `text` at which line `number` begins.
-    end_of_retry = 0  # Lines that begin before this offset are read one by one.
+    position = 0  # Where line `number` begins in `text`.
+    end_of_retry = 0  # Lines before this position are read one by one.
     for line in lines:
-        if line.isspace():  # The quickest way through a file of 32 million blank lines.
+        if line.isspace():  # A file may have 32 million blank lines.
             continue
         start = lines.tell() - len(line)
         number += text.count("\n", position, start)
@@ -121,16 +118,17 @@ def _read_rows(text: str, lines: io.StringIO, delimiter: str, width: int) -> Ite
             yield _read_line(number, line, delimiter, width)
             continue
         row = _read_row(number, line, lines, delimiter)
+        has_no_line_end = lines.tell() == len(text) and not text.endswith("\n")
         if row.error or row.misplaced_quote:
             end_of_retry = lines.tell()
             lines.seek(start + len(line))
-        elif len(row.cells) < width and lines.tell() == len(text) and not text.endswith("\n"):
+        elif has_no_line_end and len(row.cells) < width:
             row = row._replace(error=CUT_OFF)
         yield row._replace(text=text[start : lines.tell()])
 
 
 def _read_line(number: int, line: str, delimiter: str, width: int) -> _Row:
-    """Return one line as a row, even if a quotation mark in it is not closed."""
+    """Return one line as a row."""
     row = _read_row(number, line, iter(()), delimiter)
     if row.error or row.misplaced_quote or len(row.cells) >= width:
         return row
@@ -151,11 +149,11 @@ def _read_row(number: int, line: str, lines: Iterator[str], delimiter: str) -> _
 
 
 def _lines_of_row(first_line: str, lines: Iterator[str]) -> Iterator[str]:
-    """Yield lines while csv.reader asks for them. Raises Malformed if the row is too large."""
+    """Yield the lines of a row. Raises Malformed if it is too large."""
     size = 0
     for line in chain([first_line], lines):
         size += len(line)
-        if size > MAX_ENTRY:  # csv.reader blocks all other threads while it splits a line.
+        if size > MAX_ENTRY:  # csv.reader would block other threads.
             raise Malformed(TOO_LARGE)
         yield line
 
@@ -173,10 +171,10 @@ class _Table:
         self._is_own = _OWN_COLUMNS <= columns <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
-        """Return the entry in a row. It is skipped if its uri is missing or may be wrong."""
+        """Return the entry in a row, skipped if its uri is missing or may be wrong."""
         if row.error:
             return _skip(row, row.text.rstrip("\n"), row.error)
-        if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows below a table.
+        if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows.
             return ignored_entry(row.line)
         self._count_unread(row.cells)
         fields = self._fields(row.cells)
@@ -186,7 +184,7 @@ class _Table:
             return ImportedEntry(row.line, {**fields, NOTE: row.misplaced_quote})
         entry = entry_with_uri(row.line, fields)
         reason = entry.skip_reason
-        # If the quotation mark before a uri is never closed, csv.reader adds the next lines to it.
+        # If a quotation mark is never closed, csv.reader adds the next lines to the uri.
         has_whole_uri = not reason and "\n" not in str(fields["uri"])
         # Some programs leave out empty cells at the end of a row.
         if len(row.cells) < len(self._names) and not has_whole_uri:
@@ -209,10 +207,10 @@ class _Table:
 
 
 def _is_certain(uri: str, row: _Row) -> bool:
-    """Return whether the misplaced quotation mark in a row cannot have changed the uri."""
+    """Return whether the uri is right, although a quotation mark in its row is misplaced."""
     if not URI.fullmatch(uri) or '"' in uri or uri not in row.text:
         return False
-    # After a quotation mark that is not closed, the last cell may contain further cells.
+    # An unclosed quotation mark may put several cells into the last one.
     is_unclosed = row.text.count('"') % 2 == 1
     return not is_unclosed or row.cells[-1].strip() != uri
 
@@ -230,7 +228,7 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
         text = cell.removeprefix("'")
-        if not FORMULA.match(text):  # The export writes an apostrophe only before a formula.
+        if not FORMULA.match(text):  # Only formulas are exported with an apostrophe.
             text = cell
         if text:
             fields[name] = from_text(name, text)
@@ -238,15 +236,15 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
 
 
 def _tags(cell: str) -> Sequence[object]:
-    """Return the tags in a cell such as `["a", "b"]` (a JSON array), `a,b`, `a|b` or `a;b`."""
+    """Return the tags in a cell such as `["a", "b"]`, `a,b`, `a|b` or `a;b`."""
     if cell in WORDS_FOR_NO_TAG:
         return []
     if cell.startswith("["):
-        with suppress(ValueError, RecursionError):  # If the cell is not JSON, go on below.
+        with suppress(ValueError, RecursionError):  # The cell may be no JSON.
             return tags_in(json.loads(cell))
-        if cell.endswith("]"):  # Readwise and Omnivore write lists of Python: `['a', 'b']`.
+        if cell.endswith("]"):  # Readwise and Omnivore write `['a', 'b']`.
             quoted_tags = split_tags(cell[1:-1])
             return split_tags(",".join(tag.strip("'\" ") for tag in quoted_tags))
-    if "," not in cell:  # Pocket writes `a|b`. In `a|b, c`, only the comma separates tags.
+    if "," not in cell:  # In `a|b, c`, only the comma separates tags.
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)

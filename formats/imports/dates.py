@@ -13,10 +13,10 @@ from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
-# Texts for an unknown date. The last one is the year 1970 in microseconds since 1601.
+# The last one is the year 1970 in microseconds since 1601.
 _EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
 _EMPTY_DATE_OF_MYSQL = "0000-00-00"
-# Programs write these, too, if they have no date. The number is the year 1 of .NET.
+# The number is the year 1 of .NET.
 _WORDS_FOR_NO_DATE = ("false", "-", "n/a", "-62135596800")
 # `parsedate_to_datetime` would ignore unknown words such as PM.
 _RFC_5322 = re.compile(
@@ -58,10 +58,7 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Convert a date like `parse_date`, but return None for a number that is hardly a date.
-
-    The date of a number must be between 1990 and tomorrow.
-    """
+    """Convert a date like `parse_date`. A number must be a date between 1990 and tomorrow."""
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return date
@@ -72,7 +69,7 @@ def parse_plausible_date(value: object) -> str | None:
 
 
 def stands_for_no_date(value: object) -> bool:
-    """Return whether a value is no date, such as `n/a`, or a flag."""
+    """Return whether a value is a flag, or a text such as `n/a`."""
     text = str(value).strip().lower()
     return _is_empty_date(text) or text in _WORDS_FOR_NO_DATE or is_flag(value)
 
@@ -92,7 +89,7 @@ def _is_empty_date(text: str) -> bool:
 def _from_number(number: int) -> str | None:
     """Return the date of a number of seconds, milliseconds or microseconds.
 
-    The first of these units that gives a date before the year 10000 is the right one.
+    The first unit that gives a date before the year 10000 is right.
     """
     for seconds in (number, number // 1_000, _from_microseconds(number)):
         try:
@@ -104,9 +101,9 @@ def _from_number(number: int) -> str | None:
 
 
 def _from_microseconds(number: int) -> int:
-    """Return the seconds since 1970. Chromium and others count from 1601."""
+    """Return the seconds since 1970. Chromium counts from 1601."""
     seconds = number // 1_000_000
-    if seconds > SECONDS_FROM_1601_TO_1970:  # Counted from 1970, it is the year 2338.
+    if seconds > SECONDS_FROM_1601_TO_1970:  # It would be after 2338.
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
 

@@ -12,7 +12,7 @@ from formats.imports.text import is_list
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
-# Files that users try to import although they cannot be read: their first bytes, and the message.
+# The first bytes of files that cannot be read, and what to tell the user.
 _OTHER_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
@@ -21,16 +21,16 @@ _OTHER_FILES = (
     (b"%PDF-", "a PDF document: save the page or list as HTML or text"),
     (b"{\\rtf", "an RTF document: save it as plain text"),
 )
-# The format of an XML document by its root element in lower case.
+# The format of an XML document by its root element.
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# The beginning of a JSON document. A list of links in Markdown begins with `[`, too.
+# JSON may begin with `[`, as links of Markdown do.
 _JSON = re.compile(
     r"""
-    [\s\[]* \{ \s* ["}]           # an object, maybe in arrays
+    [\s\[]* \{ \s* ["}]           # {"a" or {}, maybe in arrays
     | [\s\[]* \[ \s* (?:
-        "[^"]*" \s* [],] (?! \( ) # a text in an array, but no link such as ["Title"](address)
-        | \d+ \s* ,               # a number in an array, but no footnote such as [1]
-        | \] (?! \( )             # an empty array, but no link without a title
+        "[^"]*" \s* [],] (?! \( ) # ["a", or ["a"], but not the link ["a"](address)
+        | \d+ \s* ,               # [1, but not the footnote [1]
+        | \] (?! \( )             # [], but not the link [](address)
     )
     """,
     re.VERBOSE,
@@ -40,7 +40,7 @@ _PART_OF_PROLOG = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-# Control characters that text files do not have. The charset ISO-2022-JP uses ESC (\x1b).
+# Text has no control characters but white space, and ESC (\x1b) in ISO-2022-JP.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _HEAD = 64 * 1024  # Detection reads only these first bytes.
 
@@ -48,7 +48,7 @@ _HEAD = 64 * 1024  # Detection reads only these first bytes.
 def detect_format(data: bytes) -> str:
     """Return the name of a file's format, such as `xbel`.
 
-    Raises Malformed for a file that cannot be read, and says what kind of file it may be.
+    Raises Malformed for a file that cannot be read.
     """
     for first_bytes, description in _OTHER_FILES:
         if data.startswith(first_bytes):
@@ -71,7 +71,7 @@ def _detect_markup(beginning: str) -> str:
     root = _root_element(beginning)
     if root.lower() in _FORMAT_BY_ROOT:
         return _FORMAT_BY_ROOT[root.lower()]
-    if is_bookmark_file(beginning):  # Bookmark files begin with various elements.
+    if is_bookmark_file(beginning):
         return "netscape"
     description = "without any element"
     if root:
@@ -83,7 +83,7 @@ def _detect_markup(beginning: str) -> str:
 
 
 def _root_element(text: str) -> str:
-    """Return the name of the first element; empty if there is no element."""
+    """Return the name of the first element; empty if there is none."""
     position = 0
     while part := _PART_OF_PROLOG.match(text, position):
         position = part.end()
@@ -95,10 +95,10 @@ def _root_element(text: str) -> str:
 
 def _detect_plain_text(beginning: str) -> str:
     header = read_header(io.StringIO(beginning))
-    # The line `https://a.example | URL` is not a header, although a column may be named URL.
+    # `https://a.example | URL` is no header.
     if is_header(header) and "://" not in header:
         return "csv"
-    if is_list(beginning):  # Such as one address on each line.
+    if is_list(beginning):
         return "text"
     if is_bookmark_file(beginning):
         return "netscape"

@@ -10,7 +10,7 @@ from storage.importer import IGNORED, NOT_READ
 from storage.importer import ImportedEntry as ImportedEntry
 from storage.importer import Place
 
-MAX_ENTRY = 1024 * 1024  # In characters; larger than any valid bookmark.
+MAX_ENTRY = 1024 * 1024  # In characters.
 _MAX_UNREAD_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
@@ -29,7 +29,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # The report of the import quotes a text that is not a uri, so this text stays unchanged.
+        # The report quotes a text that is not a uri as it is.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -39,7 +39,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 
 def _encode_white_space(uri: str) -> str:
-    """Remove or encode white space as browsers do (https://url.spec.whatwg.org/#url-parsing)."""
+    """Remove or encode white space as browsers do (https://url.spec.whatwg.org/)."""
     if len(uri) > MAX_URI:  # The importer refuses such a uri.
         return uri
     uri = re.sub(r"[\t\n\r]", "", uri)

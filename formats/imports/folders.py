@@ -1,4 +1,4 @@
-"""Turn the folders of other programs into tags."""
+"""Turn folders into tags."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ _BUILT_IN_FOLDERS = (
 ).split(", ")
 # Chromium and Safari keep unread pages in these folders.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
-# By list of Pocket, Instapaper or Raindrop, the tags for its entries.
+# By list of Pocket, Instapaper or Raindrop.
 _TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
     "unsorted": (),
     "unread": ("unread",),
@@ -29,10 +29,7 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 
 
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
-    """Return the tags for the entries of a folder: its name, split at commas.
-
-    A built-in folder such as Other Bookmarks gives no tag.
-    """
+    """Return the name of a folder, split at commas. A built-in folder gives no such tag."""
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
         return ()
@@ -44,15 +41,14 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
 
 
 def list_tags(name: str) -> tuple[str, ...]:
-    """Return the tags for the entries of a list, such as Unread of Pocket."""
+    """Return the tags for a list such as Unread of Pocket."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, may_be_built_in=True)
 
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
-    """Return the entry's own tags, then further tags until there are MAX_TAGS."""
-    # The importer reports an entry with too many own tags.
+    """Return all own tags, then further tags until there are MAX_TAGS."""
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
 
@@ -66,7 +62,7 @@ class Heading(NamedTuple):
 
 
 class Folders:
-    """The folders around the current entry, while a file is read."""
+    """The folders around the current entry of a file."""
 
     def __init__(self) -> None:
         self._tags_by_depth: list[tuple[str, ...]] = [()]
@@ -94,5 +90,5 @@ class Folders:
         self.open(tags)
 
     def close_to(self, depth: int) -> None:
-        """Close the innermost folders, until `depth` of them are open."""
+        """Close the innermost folders until `depth` are open."""
         del self._tags_by_depth[max(0, depth) + 1 :]

@@ -13,7 +13,7 @@ _BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# A part of the file begins at <DT>, or at a line that begins with one of the other tags.
+# A part of the file begins at <DT>, or at a line with one of the other tags.
 _PART = re.compile(
     r"""
     <DT (?=[\s>])
@@ -31,7 +31,7 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# Quotation marks beside commas, as in TAGS="a,"b",c", may be part of the value.
+# Quotation marks beside commas belong to the value: TAGS="a,"b",c".
 _QUOTE_IN_VALUE = r"""(?: (?=",) " | (?<=,) (?! "[\s/>]) " )"""
 _ATTRIBUTE = re.compile(
     rf"""
@@ -40,7 +40,7 @@ _ATTRIBUTE = re.compile(
     (?: \s*+ = \s*+
       (?: "(?P<double_quoted> [^"]*+ (?: {_QUOTE_IN_VALUE} [^"]*+ )* )"
         | '(?P<single_quoted>[^']*+)'
-        | (?P<unquoted>[^\s>]*+)    # Maybe with a quotation mark that is never closed.
+        | (?P<unquoted>[^\s>]*+)    # Maybe with an unclosed quotation mark.
       )
     )?
     """,
@@ -72,8 +72,8 @@ class Token(NamedTuple):
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield the tags of these names, each with the text up to the next of them.
 
-    The file is split into parts, mostly of one entry, so that an unclosed quotation mark or comment
-    spoils only one.
+    A part of the file has mostly one entry. An unclosed quotation mark or comment spoils only its
+    part.
     """
     line = 1
     start = 0
@@ -115,7 +115,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
-    """Return the attributes by their lower-case names, and the position after the tag."""
+    """Return the attributes by lower-case names, and the position after the tag."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(part, position):
         position = attribute.end()

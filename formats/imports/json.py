@@ -214,7 +214,7 @@ class _ListedFolder(NamedTuple):
 def _read_listed_folders(document: object) -> dict[object, _ListedFolder]:
     """Return the folders by their ids.
 
-    In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the bookmark
+    In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"]}]}`, the bookmark
     gets the tag Work.
     """
     folders: dict[object, _ListedFolder] = {}
@@ -241,11 +241,11 @@ def _outermost_containers(members: Members) -> Members:
 
     If it has an address, this may be that of a user or site.
     """
-    containers = {}
+    containers: Members = {}
     for name, value in members.items():
         if isinstance(value, list) and name in _CONTAINERS:
             containers[name] = value
-        elif isinstance(value, dict) and name in _OUTERMOST_OBJECTS:
+        if isinstance(value, dict) and name in _OUTERMOST_OBJECTS:
             containers[name] = value
     return containers or _numbered_objects(members)
 

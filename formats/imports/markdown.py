@@ -8,13 +8,12 @@ from formats.imports.entry import SCHEME, URI
 from formats.imports.folders import Heading, folder_tags
 from storage.bookmark import split_tags
 
-# A text with pairs of parentheses, up to three inside each other, as in a bookmarklet such as
-# `javascript:a(b(c()))`.
+# A text with up to three levels of parentheses, such as `javascript:a(b(c()))`.
 _WITHOUT_PAIRS = r"(?: [^()\\]++ | \\. )*"
 _WITH_PAIRS = rf"(?: [^()\\]++ | \\. | \( {_WITHOUT_PAIRS} \) )*"
 _WITH_TWO_LEVELS = rf"(?: [^()\\]++ | \\. | \( {_WITH_PAIRS} \) )*"
 _WITH_THREE_LEVELS = rf"(?: [^()\\]++ | \\. | \( {_WITH_TWO_LEVELS} \) )*"
-# `[title](target)`, or `<uri>` after a blank.
+# `[title](target)` or `<uri>`
 _LINK = re.compile(
     rf"""
     (?<! [!\\] )                            # Neither `![`, a picture, nor `\[`, a bracket.
@@ -44,7 +43,6 @@ _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 
 
 def has_link(line: str) -> bool:
-    """Return whether the line has a link in brackets."""
     return _LINK.search(line) is not None
 
 
@@ -62,7 +60,7 @@ def read_heading(line: str) -> Heading | None:
 def find_links(line: str) -> Iterator[dict[str, Any]]:
     """Yield the fields of each link in brackets, and of each other address in the line.
 
-    The text behind the only link, with any address in it, is the description of the link.
+    The text behind the only link is its description, even if it has an address.
     """
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
@@ -97,9 +95,8 @@ def _find_bare_addresses(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _description(text: str) -> str:
-    """Return the text behind a link without marks around it: `** - A book (` gives `A book`."""
-    description = text.strip(" *_-–—:|,")
-    return description.rstrip(" ([")  # A bracket at the end belongs to the next link.
+    """Return the text behind a link without marks: `** - A book (` gives `A book`."""
+    return text.strip(" *_-–—:|,").rstrip(" ([")
 
 
 def _link_fields(link: re.Match[str]) -> dict[str, Any]:
@@ -113,7 +110,7 @@ def _link_fields(link: re.Match[str]) -> dict[str, Any]:
 def _uri_of_target(target: str) -> str:
     """Return the uri in a target such as `uri`, `<uri>` or `uri "title"`."""
     first_word, _, rest = target.partition(" ")
-    uri = target  # A uri may be written with spaces.
+    uri = target  # It may have spaces.
     if rest.lstrip().startswith(('"', "'", "(")):
         uri = first_word
     return uri.removeprefix("<").removesuffix(">")

@@ -8,44 +8,42 @@ from storage.bookmark import split_tags
 
 Members = dict[str, object]  # The members of an object, by their names.
 
-# By the name of an object inside an entry, the names of its members that are read.
+# By object inside an entry, its members that are read.
 _INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
-# These members are read, although `is_read` does not know them.
+# Members that are read, although `is_read` does not know them.
 _READ_MEMBERS = ("root", "folderType", "lists", "annos", "pinnedBy")
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-# These members of a GitHub repository describe the repository, not its bookmark.
+# These members of GitHub do not concern the bookmark of a repository.
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
 
 def text_of(value: object) -> str:
-    """Return the value if it is a text, and otherwise an empty text."""
+    """Return the value if it is a text, otherwise an empty text."""
     if isinstance(value, str):
         return value
     return ""
 
 
 def title_of(members: Members) -> str:
-    """Return the title of an entry or folder."""
     return text_of(members.get("title", members.get("name")))
 
 
 def has_address(members: Members) -> bool:
-    """Return whether a member such as `url` has a text."""
     return any(role_of(name) == "uri" and text_of(value) for name, value in members.items())
 
 
 def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields of an entry that another program has exported."""
+    """Return the fields of an entry of another program."""
     read_tags = tags_in
-    # Pinboard writes `href`, its title as `description`, and its description as `extended`.
+    # Pinboard writes the title as `description`, and the description as `extended`.
     if "href" in members and not members.get("title"):
         title = members.get("description")
         description = members.get("extended")
         members = members | {"title": title, "description": description}
         read_tags = _tags_of_pinboard
-    if members.get("pinnedBy"):  # Linkwarden lists the users who have pinned a link.
+    if members.get("pinnedBy"):  # Linkwarden
         members = members | {"starred": True}
-    # linkding has notes beside the description. The line before them tells the two apart.
+    # linkding has notes beside the description. The line `Notes:` separates them.
     notes = text_of(members.get("notes"))
     if notes and "tag_names" in members:
         members = members | {"notes": f"Notes:\n{notes}"}
@@ -59,7 +57,7 @@ def tags_in(value: object) -> list[object]:
     elif isinstance(value, dict):
         value = list(value)
     elif not isinstance(value, list):
-        value = [value]  # The importer reports a tag that is not a text.
+        value = [value]
     tags: list[object] = []
     for tag in value:
         if isinstance(tag, dict):
@@ -70,18 +68,18 @@ def tags_in(value: object) -> list[object]:
 
 
 def _tags_of_pinboard(value: object) -> list[object]:
-    """Return the tags in a value such as `"a b"`."""
+    """Return the tags, which Pinboard separates by spaces."""
     if isinstance(value, str):
         value = ",".join(value.split())
     return tags_in(value)
 
 
 def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
-    """Yield the members that programs write in an object inside an entry."""
+    """Yield the members of the objects inside an entry."""
     for name, value in members.items():
         if _is_folder_of_entry(value, name):
             yield name, title_of(value)
-    content = members.get("content")  # Karakeep has {"content": {"url": …, "title": …}}.
+    content = members.get("content")  # Karakeep
     if isinstance(content, dict):
         yield "content_url", content.get("url")
         yield "website_title", content.get("title")
@@ -97,14 +95,14 @@ def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
 
 
 def _is_folder_of_entry(value: object, name: str) -> TypeGuard[Members]:
-    """Return whether a member of an entry names its folder, such as `"folder": {"name": "a"}`."""
+    """Return whether a member is the folder of an entry: `"folder": {"name": "a"}`."""
     if role_of(name) != "folder" or not isinstance(value, dict):
         return False
     return title_of(value) != ""
 
 
 def unread_members(members: Members) -> Iterator[tuple[str, int]]:
-    """Yield the name of each member that the import does not read, and its number of values."""
+    """Yield each member that the import does not read, and its number of values."""
     for name, value in members.items():
         if name in _READ_MEMBERS or is_read(name, value) or _is_folder_of_entry(value, name):
             continue
@@ -119,10 +117,10 @@ def unread_members(members: Members) -> Iterator[tuple[str, int]]:
 
 
 def flatten_repository(members: Members) -> Members:
-    """Return a repository or star of GitHub as one bookmark; any other object stays the same.
+    """Merge the object `repo` of a GitHub star into the star. Other objects stay the same.
 
-    A star is `{"starred_at": …, "repo": {…}}`. Members that do not concern the bookmark are renamed
-    to `repo.created_at` and so on, which the report names as not read.
+    The dates and flags of the repository are renamed to `repo.created_at` and so on, so that the
+    report names them as not read.
     """
     repository = members.get("repo")
     if isinstance(repository, dict) and not has_address(members):

@@ -16,12 +16,11 @@ _HEADING = re.compile(
     """,
     re.VERBOSE,
 )
-# Links to other places in Org files, such as `id:1a2b`, are not bookmarks.
+# Links to other Org files, such as `id:1a2b`, are not bookmarks.
 _ADDRESS = re.compile(rf"\s*(?!id:|file:(?!//)){SCHEME}")
 
 
 def has_link(line: str) -> bool:
-    """Return whether the line has a link in double brackets."""
     return any(find_links(line))
 
 
@@ -31,14 +30,13 @@ def read_heading(line: str) -> Heading | None:
     if not match:
         return None
     level = len(match["stars"])
-    # Only a heading of the first level may name a folder that the browser has created.
     name, own_tags = _split_own_tags(match["text"])
     tags = folder_tags(_without_brackets(name), may_be_built_in=level == 1)
     return Heading(level, match["text"], (*tags, *own_tags))
 
 
 def find_links(line: str) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each link in double brackets, such as `[[uri][title]] text :a:b:`."""
+    """Yield the fields of each link, such as `[[uri][title]] text :a:b:`."""
     text, own_tags = _split_own_tags(line)
     _, *parts = text.split("[[")
     for part in parts:
