@@ -51,18 +51,18 @@ class Follower:
         """Drop the index and the watch; the next refresh reads all files."""
         self.watch.close()
         self._forget()
-        # Whether the next refresh has to compare all files, because this refresh
-        # has not ended yet or the last one has failed.
+        # Whether the next refresh has to compare all files. It stays True if a
+        # refresh fails.
         self._must_rescan = True
 
     def _forget(self) -> None:
         self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
-        # By id, why a file cannot be used: files.ReadFailed if the system could not
-        # read it, another error if it is invalid.
+        # By id, why a file cannot be used: files.ReadFailed if it is unreadable,
+        # another error if it is invalid.
         self._errors: dict[str, StorageError] = {}
-        # By id, the last uri of a bookmark whose file has become invalid. An editor
-        # may be writing the file, so no other bookmark may get this uri.
+        # By id, the last uri of a bookmark whose file has become invalid. No other
+        # bookmark may get this uri, because an editor may be writing the file.
         self._uri_keys_of_invalid_files: dict[str, str] = {}
         # When to read unreadable files again, on the monotonic clock.
         self._retry_at = 0.0
@@ -82,7 +82,7 @@ class Follower:
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if id in self._errors and not self._has_failed_to_read(id):
+        if id in self._errors and not self._is_unreadable(id):
             # The file may have been corrected through a hard link, which inotify
             # does not report.
             self.reread(id)
@@ -112,27 +112,23 @@ class Follower:
 
         Needs no mutex.
         """
-        # Look at the queue of events first. `refresh` in another thread sets
-        # `_must_rescan` and then takes the events: looked at in the other order,
-        # both could seem to say that nothing has changed.
+        # Look for events first. In the other order, `refresh` in another thread
+        # could set `_must_rescan` and take the events between the two tests.
         if not self.watch.has_no_event():
             return False
         return not (self._must_rescan or self._is_retry_due())
 
     def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, because inotify is missing.
-
-        False also means that this is unknown before the next refresh.
-        """
-        if self._must_rescan:
+        """Return whether each refresh compares all files, because inotify is missing."""
+        if self._must_rescan:  # Only the next refresh tries to use inotify.
             return False
         return not self.watch.is_open
 
     def refresh(self) -> Index:
         """Return the up-to-date index. Raises Unavailable."""
         is_rescan = self._must_rescan
-        # Inotify reports each change only once. If an error ends this refresh, this
-        # stays True, and the next refresh finds the changes by comparing all files.
+        # Inotify reports each change only once. If an error ends this refresh, the
+        # next one finds the changes by comparing all files.
         self._must_rescan = True
         folder_before = self.watch.first_folder_identity
         events = self.watch.read_events()
@@ -173,7 +169,7 @@ class Follower:
             if id:
                 yield kind, id
             elif not file_name:
-                # The folder itself has changed. With new permissions of the folder,
+                # The folder itself has changed. If it has new permissions,
                 # unreadable files may be readable now.
                 for id_of_error in self._errors:
                     yield kind, id_of_error
@@ -207,10 +203,10 @@ class Follower:
         return bool(self._errors) and time.monotonic() >= self._retry_at
 
     def _unreadable_ids(self) -> list[str]:
-        return [id for id in self._errors if self._has_failed_to_read(id)]
+        return [id for id in self._errors if self._is_unreadable(id)]
 
-    def _has_failed_to_read(self, id: str) -> bool:
-        return isinstance(self._errors[id], files.ReadFailed)
+    def _is_unreadable(self, id: str) -> bool:
+        return isinstance(self._errors.get(id), files.ReadFailed)
 
     # --- Reading the changed files ---
 
@@ -220,7 +216,7 @@ class Follower:
         changed_at_before = self._changed_at
         began_ns = time.time_ns()
         with files.translate_disk_errors("The data folder cannot be read"):
-            # A change while the files are read must get a later time than this.
+            # Read this time before the files, so that later changes have later times.
             folders_changed_at = self._folders_changed_at()
             ids = self._ids_of(changed)
         self._changed_at = max(self._changed_at, folders_changed_at)
@@ -242,22 +238,22 @@ class Follower:
         """Map the id of each file to whether a tombstone may have this id, too."""
         ids: dict[str, bool] = {}
         for kind, id in changed:
-            may_have_tombstone = (
-                kind == TOMBSTONES
-                or id in self._known[TOMBSTONES]
-                or id in self._errors  # The error may be that of a tombstone.
-            )
-            ids[id] = may_have_tombstone or ids.get(id, False)
+            if kind == TOMBSTONES or id in self._known[TOMBSTONES]:
+                ids[id] = True
+            elif id in self._errors:  # The error may be that of a tombstone.
+                ids[id] = True
+            else:
+                ids.setdefault(id, False)
         return ids
 
     def _item_after_reading(
         self, id: str, found: Item | StorageError | None
     ) -> Item | None:
-        """Update the error of an id, and return the item that the index shall have.
+        """Update the error of an id, and return its item for the index.
 
-        This is None for a missing or invalid file. A file that the system cannot
-        read keeps its last item, because clients would take its absence for a
-        deletion, unless another file shows that the bookmark was deleted.
+        A missing or invalid file has none. An unreadable file keeps its last item,
+        unless its bookmark was deleted: clients would take a missing item for a
+        deletion.
         """
         if not isinstance(found, StorageError):
             self._errors.pop(id, None)
@@ -274,7 +270,7 @@ class Follower:
         return None
 
     def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark has a tombstone, maybe an unreadable one, or no file."""
+        """Return whether a bookmark has a tombstone, even an unreadable one, or no file."""
         bookmarks, tombstones = self.folders
         name = id + SUFFIX
         has_tombstone = os.path.lexists(tombstones / name)

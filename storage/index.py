@@ -17,8 +17,8 @@ _VERSIONS = 1 << 128  # A version is a number of 128 bits.
 UNTAGGED = ""  # Bookmarks without tags are found under this empty tag.
 
 
-# gc=False lets Python's garbage collector skip entries. eq=False compares them
-# by identity.
+# gc=False: Python's garbage collector skips entries. eq=False: entries are
+# compared by identity.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file."""
 
@@ -154,10 +154,9 @@ class Index:
                 tombstones.append(item)
         entries.sort(key=_entry_order)
         tombstones.sort(key=tombstone_order)
-        # The sum of all versions: a change of one item moves it without a visit to
-        # the others.
-        self.version = sum(item.version for item in self.items.values())
-        self.version %= _VERSIONS
+        # The sum of the versions of all items, which a change of one item updates
+        # without adding up the others again.
+        self.version = sum(item.version for item in self.items.values()) % _VERSIONS
         self._entries = SortedList(entries, _entry_order)
         self._tombstones = SortedList(tombstones, tombstone_order)
         self._numbers = Numbers(self.items)
@@ -242,9 +241,8 @@ class Index:
         """Set the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
         self._change_latest(old, new)
-        # In a list where both have the same place, `_add` overwrites the old item,
-        # and `_remove` finds it no more. In the other order, all later items of
-        # the list would move twice.
+        # Add first: where both items have the same place in a list, `_add`
+        # overwrites the old one. Removing first would move all later items twice.
         if new:
             self._add(id, new, old)
         if old:

@@ -135,7 +135,7 @@ def _parse_count(value: object) -> int:
     match value:
         case str() if UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
             return int(value)
-        case bool():
+        case bool():  # Python's True is an int, too.
             pass
         case int() | float() if value >= 0 and value % 1 == 0:  # 3.0 is valid, too.
             return int(value)

@@ -163,8 +163,7 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents, typography and line breaks.
 
-    Each character is folded separately, so that a page can mark a match in the
-    original text.
+    Each character is folded alone, so that a page can mark matches in the text.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -335,8 +334,8 @@ class _Parser:
     def _one(self) -> Search:
         """Parse: [ 'not' ] ( '(' any ')' | term ). A minus has become 'not'."""
         if self._take("not"):
-            # `--help` would mean not not help. The user means the word, so search
-            # for it.
+            # `--help` would parse as not not help, but the user means the word.
+            # `parse_search` searches for it after this error.
             if self._next() == "not":
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())

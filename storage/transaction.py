@@ -60,18 +60,17 @@ class Transaction:
         # The ids of unchanged bookmarks, whose files are only synced.
         self._unchanged: set[str] = set()
 
-        # How far `publish` has come: one written file of each folder, still
-        # open for `sync_folder`, and whether files have got their names.
+        # A written file of each folder, kept open for `sync_folder`.
         self._written_bookmark: int | None = None
         self._written_tombstone: int | None = None
+        # Whether one new file, or all new files have got their names.
         self._has_published_one = False
         self._has_published_all = False
 
-        # The ids of deleted bookmarks whose files `sync` removes at the end.
-        # The client has asked to erase these, so an error is raised.
+        # The ids of deleted bookmarks whose files `sync` removes at the end. If
+        # that fails for one to erase, as the client has asked, `sync` raises.
         self._to_erase: list[str] = []
-        # These are leftovers of changes that are stored, so an error is only
-        # logged.
+        # If it fails for one of these, `sync` only logs the error.
         self._to_clean_up: list[str] = []
 
     # --- Reading ---
@@ -100,12 +99,12 @@ class Transaction:
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id.
 
-        Raises NotFound, Gone or Unreadable. Before it raises Gone, it syncs the
-        tombstone, because the client may repeat a deletion whose sync failed.
+        Raises NotFound, Gone or Unreadable.
         """
         try:
             entry = self.find(id)
         except Gone:
+            # The client may be repeating a deletion whose sync has failed.
             self._sync_tombstone(id)
             raise
         if entry is None:
@@ -121,8 +120,7 @@ class Transaction:
         with self._follower.mutex:
             candidate_ids = self._follower.ids_of_uri_key(key)
         if key in self._ids_by_uri_key:
-            # This transaction has given the uri to a bookmark. Entries of an import
-            # with the same uri then change this one bookmark.
+            # An earlier entry of an import has given the uri to this bookmark.
             candidate_ids = [self._ids_by_uri_key[key], *candidate_ids]
         for id in candidate_ids:
             current = self.find(id)
@@ -135,7 +133,7 @@ class Transaction:
     def mint(self) -> str:
         """Return a new id.
 
-        Its `number_of_id` is new, too: some clients know a bookmark by that alone.
+        No other id has its number, by which some clients know the bookmark.
         """
         while True:
             id = self._minter.mint()
@@ -153,11 +151,10 @@ class Transaction:
     ) -> Entry:
         """Store a bookmark in place of `before`, or as a new bookmark.
 
-        For an unchanged `before.bookmark` the file is only synced, because another
-        program may have written it without a sync. Members of `previous_content`,
-        the old file of a restored bookmark, are kept. Raises Conflict if another
-        bookmark has the uri or id, Gone, Unreadable, or Invalid if the file would
-        be too large.
+        The file of an unchanged bookmark is only synced, because another program may
+        have written it without a sync. A restored bookmark keeps unknown members of
+        `previous_content`, its old file. Raises Conflict if another bookmark has the
+        uri or id, Gone, Unreadable, or Invalid if the file would be too large.
         """
         id = bookmark.id
         if before and bookmark is before.bookmark:
@@ -182,8 +179,7 @@ class Transaction:
     def _refuse_uri_of_another(
         self, entry: Entry, before: Entry | None
     ) -> None:
-        # Two bookmarks may share a uri after a merge by git. Storing one of the two
-        # with the same uri is no conflict.
+        # After a merge by git, two bookmarks may have one uri. Each may keep it.
         if before and before.uri_key == entry.uri_key:
             return
         holder = self.holder(entry.bookmark.uri)
@@ -277,7 +273,7 @@ class Transaction:
         """Remove the files of deleted bookmarks. Raises StorageError."""
         if not ids:
             return
-        # Another process may have written their tombstones and not synced them yet.
+        # Another process may not have synced the tombstones yet.
         files.sync_folder(self.folders.tombstones)
         for id in ids:
             # If a restored backup has removed the tombstone, keep the file.
