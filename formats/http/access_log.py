@@ -7,7 +7,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The WSGI variable that names the host, if each host has a separate data folder.
+# The WSGI variable with the host, if each host has a data folder.
 HOST_VARIABLE = "bookmarks.host"
 MAX_ADDRESS = 64  # In characters. A client can send a long X-Forwarded-For.
 
@@ -48,7 +48,7 @@ def _escape(text: str) -> str:
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address, and the host if there are several, for a log."""
+    """Return the client's address and, if there are several, the host."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

@@ -18,7 +18,7 @@ from formats.http.response import NOT_MODIFIED, Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
-# Each has a `version`, and `changed_at`, the time of its last change.
+# Each has `version` and `changed_at`, the time of its last change.
 Resource = Entry | State | Asset
 
 CONDITION_VARIABLES = frozenset(
@@ -29,7 +29,7 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# The application sets this WSGI variable for a visitor, who sees only public bookmarks.
+# The WSGI variable that the application sets for a visitor.
 VISITOR_VARIABLE = "bookmarks.visitor"
 # An entity tag (RFC 9110 section 8.8.3). WebOb's parser would miss "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
@@ -44,13 +44,13 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304. Raises PreconditionFailed.
 
-    `name` distinguishes several representations of the resource in the same format.
+    `name` tells apart representations of the resource in the same format.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if VISITOR_VARIABLE in request.environ:
         tag += "-public"
     if format.is_page:
-        # A page also shows data of other bookmarks, so its tag depends on its bytes.
+        # A page also shows other bookmarks, so its tag depends on its bytes.
         chunks = [b"".join(chunks)]
         tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
     validators = {
@@ -70,17 +70,17 @@ def respond(
 
 
 def respond_asset(request: Request, asset: Asset) -> Response:
-    """Return a file of the service, such as a style sheet, or 304."""
+    """Return a file such as a style sheet, or 304."""
     return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
 def _state_tag(resource: Resource) -> str:
-    """Return the beginning of the entity tags of all representations of a resource."""
+    """Return the beginning of all entity tags of a resource."""
     return f"{resource.version:032x}"
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return Last-Modified in seconds, never in the future (RFC 9110 section 8.8.2.1)."""
+    """Return Last-Modified, never in the future (RFC 9110 section 8.8.2.1)."""
     return int(min(resource.changed_at, time.time()))
 
 
@@ -95,7 +95,7 @@ def _http_date(seconds: int) -> str:
 def require_conditions(request: Request, resource: Resource | None) -> None:
     """Raise PreconditionFailed unless the conditions of a change hold.
 
-    `resource` is None if it does not exist (RFC 9110 section 13.2.2).
+    `resource` is None if it does not exist.
     """
     _require_unchanged(request, resource)
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
@@ -106,10 +106,7 @@ def require_conditions(request: Request, resource: Resource | None) -> None:
 
 
 def _require_unchanged(request: Request, resource: Resource | None) -> None:
-    """Raise PreconditionFailed unless If-Match holds.
-
-    If the request has no If-Match, If-Unmodified-Since must hold.
-    """
+    """Raise PreconditionFailed unless If-Match or, without it, If-Unmodified-Since holds."""
     if_match = request.environ.get("HTTP_IF_MATCH")
     if if_match is not None:
         if not _matches(resource, if_match, _strong_tags(if_match)):
@@ -131,11 +128,11 @@ def _has_conditions(request: Request) -> bool:
 def _is_not_modified(
     request: Request, format: Format, resource: Resource, tag: str
 ) -> bool:
-    """Return whether the client has the representation with this entity tag already."""
+    """Return whether the client has the representation with this tag already."""
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
-        if date is None or format.is_page:  # A page changes with other bookmarks, too.
+        if date is None or format.is_page:  # A page also shows other bookmarks.
             return False
         return _is_unchanged_since(date, resource)
     if if_none_match.strip() == "*":
@@ -160,12 +157,12 @@ def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
 
 
 def _opaque_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, without quotes and without `W/`."""
+    """Return the entity tags in a header, without quotes and `W/`."""
     return [tag for _, tag in _ENTITY_TAG.findall(header)]
 
 
 def _strong_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, except weak tags such as `W/"tag"`."""
+    """Return the entity tags in a header, except weak ones such as `W/"tag"`."""
     return [tag for weak, tag in _ENTITY_TAG.findall(header) if not weak]
 
 
@@ -175,7 +172,7 @@ def _strong_tags(header: str) -> list[str]:
 def _is_unchanged_since(date: float, resource: Resource) -> bool:
     """Return whether the resource has surely not changed since the date.
 
-    Within one second a resource may change twice, and have the same date twice.
+    A resource may change twice within the second of a date.
     """
     if _last_modified(resource) > date:
         return False
@@ -183,9 +180,9 @@ def _is_unchanged_since(date: float, resource: Resource) -> bool:
 
 
 def _parse_date(request: Request, name: str) -> float | None:
-    """Return the date in a header, in seconds since 1970.
+    """Return the date in a header, in seconds since 1970, or None.
 
-    A date that is missing, invalid or in the future is None.
+    A date that is invalid or in the future counts as missing.
     """
     # WebOb's parser takes 31 February for 3 March.
     try:

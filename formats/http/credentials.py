@@ -104,7 +104,7 @@ def _basic_password(credentials: bytes) -> bytes:
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that is equal to `sent`, or None."""
     found = None
-    # Compare with all tokens, so that the time does not show which token is right.
+    # Compare with all tokens, so that the time does not show which one is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -113,7 +113,6 @@ def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
 
 # --- The login cookie ---
 
-# The value of a login cookie.
 _LOGIN = re.compile(
     r"""
     (?P<signed>
@@ -129,13 +128,13 @@ _LOGIN = re.compile(
 
 
 def make_login(token: bytes) -> str:
-    """Return the value of a cookie that proves a login, until the token is removed."""
+    """Return the value of a login cookie, valid until the token is removed."""
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
 
 
 def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
-    """Return whether a Cookie header has a login that was signed with one of the tokens."""
+    """Return whether a Cookie header has a login signed with one of the tokens."""
     for cookie in cookies.split(";"):
         name, _, value = cookie.strip().partition("=")
         if name == COOKIE and _is_login(value, tokens):

@@ -34,8 +34,7 @@ def form_handler(
         @form_handler(write_form)
         def add(service: Service, request: Request, fields: Fields) -> Response:
 
-    If the handler raises an error, the response is a page that `write_again` writes,
-    which shows the form with everything that was typed.
+    If the handler raises an error, `write_again` writes a page with all that was typed.
     """
     def decorate(handler: Callable[..., Response]) -> Callable[..., Response]:
         @functools.wraps(handler)
@@ -64,7 +63,7 @@ def _respond_problem(page: str, problem: Problem) -> Response:
 
 
 def checked_ids(fields: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the checked bookmarks. Raises Invalid if none is checked."""
+    """Return the ids of the checked bookmarks. Raises Invalid for none."""
     ids = list(dict.fromkeys(fields.get("selected", ())))
     if not ids:
         raise Invalid([("Bookmarks", "are missing: check some in the list")])
@@ -72,10 +71,9 @@ def checked_ids(fields: Mapping[str, Any]) -> list[str]:
 
 
 def typed_tags(fields: Mapping[str, Any], missing: str = "some") -> list[str]:
-    """Return the tags that were typed into a form.
+    """Return the tags that were typed into a form. Raises Invalid.
 
-    Raises Invalid if a tag is invalid, or if there are none: `missing` then says
-    what to write.
+    If there are none, the error asks to write `missing`.
     """
     tags = list(clean({"tags": fields.get("tags", [])})["tags"])
     if not tags:

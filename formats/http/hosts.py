@@ -24,7 +24,7 @@ from storage import files
 from storage.errors import StorageError, Unavailable
 from storage.store import Store
 
-# Each open folder needs an inotify instance, and Linux by default allows a user 128.
+# Each needs an inotify instance, and Linux by default allows a user 128.
 MAX_OPEN = 100
 # The token file is named after the host, and a file's name has at most 255 bytes.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
@@ -36,21 +36,18 @@ class HostFolder:
     """The opened folder of a host."""
 
     def __init__(self, root: Path, host: str) -> None:
-        """Open `root/host`.
-
-        Raises OSError, also for a symbolic link, which could lead out of `root`.
-        """
+        """Open `root/host`. Raises OSError, also for a symbolic link."""
         self._named_path = root / host
         self._descriptor: int | None = None
         with files.open_folder(root) as descriptor:
             self._descriptor = os.open(host, _FOLDER_FLAGS, dir_fd=descriptor)
         status = os.fstat(self._descriptor)
-        # Distinguishes the folder from a new one of the same name.
+        # Another folder that gets the same name has another identity.
         self.identity = (status.st_dev, status.st_ino)
 
     @property
     def path(self) -> Path:
-        """A path that leads to this folder even after the folder was renamed."""
+        """A path to this folder that stays valid if the folder is renamed."""
         path = Path(f"/proc/self/fd/{self._descriptor}")
         if path.exists():
             return path
@@ -68,8 +65,8 @@ class HostFolder:
 class OpenStores:
     """The stores of the folders that were used last, with their caches of responses.
 
-    Python frees a store, with its index and its inotify instance, when it is no
-    longer here and no request refers to it. Any number of threads may call `get`.
+    Python frees a store that is no longer here and in no request. Any number of threads
+    may call `get`.
     """
 
     def __init__(self, max_open: int, one_machine: bool, keep_deleted: int) -> None:
@@ -80,7 +77,7 @@ class OpenStores:
         self._caches: OrderedDict[tuple[int, int], Caches] = OrderedDict()
 
     def get(self, folder: HostFolder) -> Caches:
-        """Return the caches over the store of a folder. Raises Unavailable."""
+        """Return the caches of a folder. Raises Unavailable."""
         key = folder.identity
         caches = self._caches.get(key)
         if caches is None:
@@ -104,7 +101,7 @@ class OpenStores:
 
 @dataclass
 class HostApplication:
-    """The WSGI callable that serves the folder `root/{host}` for each host name."""
+    """The WSGI callable for all folders `root/{host}`."""
 
     root: Path
     make_application: Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
@@ -113,7 +110,7 @@ class HostApplication:
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing: each folder is opened at its first request."""
+        """Do nothing: the first request of a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -131,15 +128,12 @@ class HostApplication:
         return app(environ, start_response)
 
     def _find_folder(self, host: str) -> HostFolder:
-        """Return the folder of a host.
-
-        Raises HTTPError if the host has no folder, Unavailable if it cannot be opened.
-        """
+        """Return the folder of a host. Raises HTTPError if it has none, or Unavailable."""
         if _SERVED_HOST.fullmatch(host) and not host.endswith(".tokens"):
             try:
                 return HostFolder(self.root, host)
             except (FileNotFoundError, NotADirectoryError):
-                pass  # There is nothing of this name, or a file or a symbolic link.
+                pass  # A symbolic link or a file, or nothing.
             except OSError as error:
                 raise Unavailable(CANNOT_BE_USED) from error
         raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")

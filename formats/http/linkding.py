@@ -177,8 +177,8 @@ def check(service: Service, request: Request) -> Response:
     entry = service.store.holder(url)
     if entry:
         document = shapes.bookmark_document(entry.bookmark)
-    # linkding reads the web page for `metadata`, and finds `auto_tags` by the user's
-    # rules. This service reads no pages, and has no such rules.
+    # This service reads no web pages, as linkding does for `metadata`, and has no rules
+    # for `auto_tags`.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
     return _respond({"bookmark": document, "metadata": metadata, "auto_tags": []})
 
@@ -190,8 +190,8 @@ def create(service: Service, request: Request) -> Response:
     if not url:
         raise Invalid([("url", _REQUIRED)])
     # The form of linkding's browser extension shows the stored tags, so the sent tags
-    # replace them. The extension's context menu does not show the stored tags, so the
-    # sent tags are added. Only the form sends notes.
+    # replace them. The extension's context menu does not, so the sent tags are added.
+    # Only the form sends notes.
     replaces_tags = "notes" in sent
     for name in ("title", "description", "notes"):
         if not sent.get(name):  # An empty text must not overwrite a stored one.

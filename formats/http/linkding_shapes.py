@@ -13,8 +13,7 @@ from storage.numbers import number_of_id
 LINKDING_VERSION = "1.44.0"
 Members = Mapping[str, object]  # The members of a JSON object, by name.
 
-# linkding's bookmarks have flags, which are true or false. This service stores each
-# flag as a tag.
+# This service stores each flag of linkding's bookmarks as a tag.
 TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _MEMBER_BY_FIELD = {
     "uri": "url",
@@ -32,8 +31,8 @@ WRITABLE_MEMBERS = tuple(name for name in MEMBERS if name not in _DATES)
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 # Clients separate tags by spaces, so they send this character for a space in a tag.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
-# linkding's bookmarks have notes. This service stores notes in the description, below
-# this line, and so does the import of linkding's files.
+# linkding's notes are stored in the description, below this line. The import of its files
+# does this, too.
 _NOTES_LINE = "Notes:"
 _URL_EXISTS = "A bookmark with this URL already exists."
 # linkding's status for a status of this service, where they differ.
@@ -103,7 +102,7 @@ def _join_notes(description: str, notes: str) -> str:
 
 
 def _web_archive_url(bookmark: Bookmark) -> str:
-    """Return the address of the Internet Archive's copy nearest to the bookmark's date."""
+    """Return the address of the Internet Archive's copy nearest to the date."""
     moment = re.sub("[^0-9]", "", bookmark.created)
     return f"https://web.archive.org/web/{moment}/{bookmark.uri}"
 
@@ -153,7 +152,7 @@ def fields_to_store(
 
 
 def _new_description(sent: Members, stored: str) -> str:
-    """Return the stored description, with the sent description or notes put in place."""
+    """Return the stored description with the sent description or notes."""
     description, notes = _split_notes(stored)
     if "description" in sent:
         description = rules.clean({"description": sent["description"]})["description"]

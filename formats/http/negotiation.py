@@ -12,7 +12,7 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-# In characters. A longer Accept header counts as missing, because parsing it is slow.
+# In characters. A longer Accept counts as missing, because parsing it is slow.
 MAX_ACCEPT = 4096
 # A parameter of a media type, such as `;charset=utf-8`, but not `;q=0.5`.
 _PARAMETER_EXCEPT_Q = re.compile(
@@ -25,10 +25,9 @@ _PARAMETER_EXCEPT_Q = re.compile(
 def negotiate(
     request: Request, offered: Iterable[Format], parameters: Parameters = []
 ) -> Format:
-    """Return the format that the client asks for.
+    """Return the format that the parameter `format` names or, without it, Accept.
 
-    The parameter `format` names it. Without this parameter, Accept chooses. Raises
-    HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
+    Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
     """
     name = first_values(parameters).get("format")
     if name is not None:
@@ -49,10 +48,7 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 
 
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
-    """Return the format that Accept prefers, or None if it accepts none.
-
-    If Accept prefers several formats equally, return the first of these.
-    """
+    """Return the format that Accept prefers, of equal ones the first, or None."""
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
@@ -61,7 +57,6 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
 
 @functools.lru_cache(maxsize=256)
 def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
-    """Return the offered format that this Accept header prefers."""
     by_type = _formats_by_type(accept, offered)
     # WebOb finds no format for a type with parameters, as `text/html;charset=utf-8`.
     accept = _PARAMETER_EXCEPT_Q.sub("", accept)
@@ -78,13 +73,12 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
     """Return the formats to offer by their media types and aliases."""
     accepted_types = accept.lower()
-    # A client that asks for text/html must get the page, not the file to download.
+    # For text/html, a client must get the page, not the file to download.
     shown = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in shown}
     for format in shown:
         for alias in format.aliases:
-            # Add an alias only if Accept names it. With `text/*`, the client would get
-            # a response of another type than it accepts.
+            # An alias is not the type of the response, so `text/*` must not match it.
             if alias in accepted_types:
                 by_type[alias] = format
     return by_type

@@ -42,7 +42,7 @@ def show_add(service: Service, request: Request) -> Response:
     view = service.view(request, query_parameters(request))
     values = view.values
     if "description" not in values:
-        # A phone that shares something with the web app sends `title`, `text` and `uri`.
+        # A phone shares `title`, `text` and `uri` with the web app.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
@@ -65,9 +65,9 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     if asset is None:
         raise HTTPError(404, NOTHING_HERE)
     response = respond_asset(request, asset)
-    # A file that changes gets a new name, so caches may keep each file for a year.
+    # A changed file gets a new name, so caches may keep each for a year.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    # The default would add Authorization, but these files need no token.
+    # Unlike the default, without Authorization: these files need no token.
     response.headers["Vary"] = VARY
     return response
 
@@ -125,7 +125,7 @@ def import_file(service: Service, request: Request) -> Response:
 
 
 def _return_from(service: Service, request: Request, form: BookmarkForm, entry: Entry) -> Response:
-    """Redirect the browser to the list that the form was opened from, or to the bookmark."""
+    """Redirect to the list that the form was opened from, or to the bookmark."""
     site = service.site(request)
     id = entry.bookmark.id
     address = site.bookmark(id)

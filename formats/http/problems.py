@@ -73,14 +73,13 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     """
     problem = problem_of(request, error, site)
     if problem.status == 410:
-        # The id of a deleted bookmark is never used again, so caches may keep this.
+        # The id is never used again, so caches may keep the response.
         scope = "private" if site.has_login else "public"
         problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
     if accepted_format(request, (_PROBLEM_DOCUMENT, formats.HTML)) is not formats.HTML:
         response = respond_with(PROBLEM_JSON, _document(problem))
     elif problem.status == 401:
-        # For the challenge `Basic`, the browser would open a password dialog over
-        # the login page.
+        # For Basic, the browser would open a password dialog over the page.
         problem.headers["WWW-Authenticate"] = BEARER
         response = respond_login_page(request, site)
     else:
@@ -92,7 +91,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        # The status alone names the kind of problem (RFC 9457 section 4.2.1).
+        # The status names the kind of problem (RFC 9457 section 4.2.1).
         "type": "about:blank",
         "title": problem.title,
         "status": problem.status,

@@ -25,8 +25,8 @@ MAX_BODY = MAX_ENTRY  # The bytes of one bookmark, or of a form.
 MAX_FILE = 32 * 1024 * 1024  # The bytes of the files to import.
 MAX_JSON_CONTAINERS = 500_000  # The objects and arrays in a document.
 MAX_JSON_VALUES = 2_000_000
-# Other threads cannot run before the decoder reaches the end of the next object. To
-# decode this many members of one object takes a second, this many numbers 0.2 seconds.
+# While the decoder is between the ends of two objects, no other thread runs. It needs up
+# to a second for this many values.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 _SEND_FILES = "A file of bookmarks goes to POST /-/import"
 # Without a uri, the body may be a file of bookmarks, sent to the wrong path.
@@ -34,19 +34,19 @@ URI_MISSING = f"is required. {_SEND_FILES}"
 
 
 def query_parameters(request: Request) -> Parameters:
-    """Return the names and values of the query, in order. Raises Malformed."""
+    """Return the pairs of the query. Raises Malformed."""
     query = request.environ.get("QUERY_STRING")
     if not query:
         return []
     try:
-        # WSGI has decoded the bytes of the query as Latin-1.
+        # WSGI has decoded the query as Latin-1.
         return form.parse_pairs(query.encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values of a form. Raises HTTPError, Malformed, Invalid."""
+    """Return the pairs of a form. Raises HTTPError, Malformed or Invalid."""
     media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -63,10 +63,7 @@ def read_fields(
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the value of one field, which is the whole body.
-
-    Raises HTTPError or Malformed.
-    """
+    """Return the field that is the whole body. Raises HTTPError or Malformed."""
     media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -81,12 +78,12 @@ def read_field(request: Request, field: str) -> object:
 
 
 def read_files(request: Request) -> Iterator[ImportedEntry]:
-    """Return the entries of the file in the body, or of the files chosen in a form.
+    """Return the entries of the file in the body, or of the files in a form.
 
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # A multipart form is larger than its files, by its boundaries and headers.
+    # The boundaries and headers of a multipart form are not counted as files.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -105,14 +102,13 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     if format == "json":
         limit_json(data)
     entries = read_entries(data, format, file_name)
-    # Read the first entry now, because the reader raises Malformed for a file
-    # without entries.
+    # Read the first entry now, because a file without entries raises Malformed.
     first = list(islice(entries, 1))
     return chain(first, entries)
 
 
 def limit_json(document: bytes) -> None:
-    """Raise HTTPError 413 if decoding would take too long or block other requests."""
+    """Raise HTTPError 413 if decoding would take long or block other requests."""
     utf_8 = decode(document).encode()  # The document may be UTF-16.
     punctuation = outside_strings(utf_8, b"{[,")
     commas = punctuation.count(b",")
@@ -141,10 +137,7 @@ def _too_many(limit: int, items: str) -> HTTPError:
 def _check_type(
     request: Request, accepted: Collection[str], default: str = ""
 ) -> tuple[str, dict[str, str]]:
-    """Return the media type in Content-Type, and its parameters.
-
-    Raises HTTPError 415, or Malformed for a PUT with Content-Range.
-    """
+    """Return the media type and its parameters. Raises HTTPError 415 or Malformed."""
     environ = request.environ
     encoding = environ.get("HTTP_CONTENT_ENCODING") or "identity"
     if encoding.lower() != "identity":
@@ -161,14 +154,10 @@ def _check_type(
             detail += f" {_SEND_FILES}."
         raise _unsupported(detail, accepted)
     charset = parameters.get("charset", "utf-8").lower()
-    if charset not in ("utf-8", "us-ascii") and not _is_xml(media_type):
+    declares_charset = media_type.endswith(("xml", "xbel"))
+    if charset not in ("utf-8", "us-ascii") and not declares_charset:
         raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
     return media_type, parameters
-
-
-def _is_xml(media_type: str) -> bool:
-    """Return whether a body of this type is XML, which declares its charset."""
-    return media_type.endswith(("xml", "xbel"))
 
 
 def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
@@ -179,11 +168,7 @@ def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
 
 
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
-    """Return the body.
-
-    Raises HTTPError 413 for more than `limit` bytes, HTTPError 411 if no header says
-    where the body ends, or Malformed if the body ends too early.
-    """
+    """Return the body. Raises HTTPError for more than `limit` bytes, or Malformed."""
     length = _content_length(request)
     if length is None:
         body = _read_up_to(request, limit + 1)
@@ -211,14 +196,14 @@ def _content_length(request: Request) -> int | None:
 
 
 def _read_up_to(request: Request, size: int) -> bytes:
-    """Return `size` bytes of the body, or all if it has less. Raises Malformed."""
+    """Return `size` bytes of the body, or all. Raises Malformed."""
     chunks = []
     try:
-        # `read` may return fewer bytes than it is asked for.
+        # `read` may return fewer bytes.
         while size and (chunk := request.environ["wsgi.input"].read(size)):
             chunks.append(chunk)
             size -= len(chunk)
-    except Exception as error:  # Each WSGI server raises other exceptions.
+    except Exception as error:  # WSGI servers differ in what they raise.
         log.warning("A body cannot be read to its end: %r", error)
         raise Malformed("The body cannot be read to its end.") from error
     return b"".join(chunks)

@@ -14,7 +14,7 @@ NO_CONTENT = "204 No Content"
 SEE_OTHER = "303 See Other"
 NOT_MODIFIED = "304 Not Modified"
 
-# The headers of a request that determine the format and the compression.
+# The headers of a request that decide the format and the compression.
 VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = {
     "Content-Security-Policy": (
@@ -79,7 +79,7 @@ def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool)
         cache_control = "private, no-cache"
         vary = f"{VARY}, Authorization, Cookie"
         if headers.get("Content-Type") == HTML and not is_public:
-            # After a logout, the Back button must not show a page that needs a login.
+            # After a logout, the Back button must not show this page.
             cache_control = "private, no-store"
     headers.setdefault("Cache-Control", cache_control)
     headers.setdefault("Vary", vary)

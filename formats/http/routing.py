@@ -1,7 +1,6 @@
 """Find the handler for the path and the method of a request.
 
-The service has three interfaces: for programs, for people and for linkding's
-clients. Each is a Router with its own routes.
+The interfaces for programs, for people and for linkding's clients are a Router each.
 """
 
 import functools
@@ -26,8 +25,7 @@ from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE = "There is nothing at this address."
-# The pattern of each variable of a path template. The values of {field} are those in
-# `Route.fields`.
+# The patterns of the variables of path templates, except {field}.
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
@@ -41,23 +39,20 @@ _PATTERNS = {
 
 @dataclass
 class Service:
-    """The store, the access control and the address, which every handler gets.
-
-    The application has one Service for the owner, and one for visitors without a token.
-    """
+    """What every handler gets: one object for the owner, one for visitors without a token."""
 
     folder: Path  # The data folder.
     access_control: AccessControl
-    configured_site: Site | None  # If it is None, each request names the address.
+    configured_site: Site | None  # If None, each request names the address.
     open_caches: Callable[[], Caches]
     is_visitor: bool
     _caches: Caches | None = None
 
     @property
     def cache(self) -> ResponseCache:
-        """The cache of responses, which is opened with its store at its first use."""
-        # In Python 3.11, all objects share the lock of a `cached_property`, so opening
-        # the folder of one host would delay all hosts.
+        """The cache of responses, opened with its store at the first use."""
+        # In Python 3.11, all objects share the lock of a `cached_property`: opening the
+        # folder of one host would delay all hosts.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:
@@ -66,7 +61,7 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The store. Visitors get a `Reader`, which has only public bookmarks."""
+        """The store; for visitors a `Reader` of the public bookmarks."""
         return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:
@@ -84,17 +79,16 @@ class Service:
         )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
-        """Return the site and the query parameters, which links and pages need."""
         return View(self.site(request), parameters)
 
     def _host_tags(self, uri: str) -> Sequence[str]:
         return self.store.host_tags(uri)
 
     def _count_unread(self) -> int:
-        """Return the number of unread bookmarks, which may be old.
+        """Return the number of unread bookmarks, or the last known one.
 
-        An error here would lose what the user has typed into a form. So if the folder
-        cannot be read, or only slowly, the last known number is returned.
+        The refresh is skipped where it is slow. An error here would lose what the user
+        has typed into a form.
         """
         with suppress(StorageError):
             if not self.store.compares_each_time():
@@ -104,7 +98,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Route:
-    """A path template such as `/{id}/{field}`, with a handler for each method."""
+    """A path template such as `/{id}/{field}`, with handlers by method."""
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
@@ -136,14 +130,14 @@ class Route:
 
 @dataclass(frozen=True)
 class Router:
-    """One interface of the service: its paths, their handlers, and the shape of errors."""
+    """One interface of the service."""
 
-    paths: re.Pattern[str]  # Matches the beginning of each of its paths.
+    paths: re.Pattern[str]  # Matches the beginnings of its paths.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
 
     def respond(self, service: Service, request: Request) -> Response:
-        """Return the response of the handler for the request's path and method."""
+        """Return the response of the handler for the path and method."""
         route, arguments = self._find(path_of(request))
         method = request.method
         if method == "HEAD":
@@ -151,7 +145,7 @@ class Router:
         handler = route.handlers.get(method)
         if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:  # A deleted bookmark is 410 rather than 404 or 405.
+        if "id" in arguments:  # For a deleted bookmark, 410 and not 404 or 405.
             service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE)
@@ -181,6 +175,5 @@ class Router:
 
 
 def path_of(request: Request) -> str:
-    """Return the path of the request below the service, decoded as Latin-1."""
-    # `request.path_info` raises an error if the path is not UTF-8.
+    """Return the path below the service, decoded as Latin-1, because it may not be UTF-8."""
     return request.environ.get("PATH_INFO") or "/"

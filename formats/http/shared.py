@@ -6,16 +6,15 @@ from collections.abc import Mapping
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 # At the end of an address, these characters belong to the sentence around it.
 _PUNCTUATION = ".,;:!?'\"’”»"
-# At the end of an address, a closing bracket belongs to the sentence, too, unless the
-# opening bracket is in the address.
+# So does a closing bracket, unless its opening bracket is in the address.
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     """Return the form's values for a shared `title`, `text` and `uri`.
 
-    Most apps share only a text that contains the address. The rest of the text
-    becomes the title or, if there is a title, the description.
+    Most apps share a text that contains the address. Its rest becomes the title or, if
+    there is one, the description.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()
@@ -32,7 +31,7 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a text, without the punctuation after it."""
+    """Return the first web address in a text, without punctuation at its end."""
     match = _ADDRESS.search(text)
     if not match:
         return ""

@@ -30,9 +30,8 @@ def show_similar(service: Service, request: Request) -> Response:
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
     """POST /-/keep/{id}: merge similar bookmarks into one, which gets the tags of all.
 
-    The form names the other bookmarks of the group in `others`, and they are
-    deleted. If a bookmark of the group has changed since the page was made, nothing
-    is done.
+    The bookmarks named in `others` are deleted. If a bookmark of the group has changed
+    since the page was made, nothing is done.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_GROUP:
@@ -58,7 +57,7 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
 
 
 def _merge(folder: Transaction, kept: Entry, others: Sequence[Entry]) -> None:
-    """Delete the other bookmarks, and add their tags to the kept one. Raises Invalid."""
+    """Delete the others, and add their tags to the kept bookmark. Raises Invalid."""
     tags = list(kept.bookmark.tags)
     for entry in others:
         tags += entry.bookmark.tags

@@ -17,10 +17,10 @@ ADDRESS_VARIABLES = (
     "SERVER_PORT",
     "SCRIPT_NAME",
 )
-# In characters. Longer values are cut, because all links of a page repeat them.
+# In characters. Longer values are cut, because all links repeat them.
 _MAX_VALUE = 4096
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-# These are not percent-encoded in a path (RFC 3986 section 3.3).
+# A path may have these unencoded (RFC 3986 section 3.3).
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"
 
 
@@ -46,7 +46,7 @@ def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -
 
 
 def parse_base_url(text: str | None) -> Site | None:
-    """Return the site at a configured address, or None for no text. Raises Invalid."""
+    """Return the site at an address, or None for no text. Raises Invalid."""
     if not text:
         return None
     text = text.strip()

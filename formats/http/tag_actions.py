@@ -50,8 +50,8 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
 def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/tags: rename, merge or delete tags.
 
-    The user must first confirm the number of bookmarks that have the old or the new
-    tags. If `expected` is not this number, respond with the question.
+    If `expected` is not the number of bookmarks that have the old or the new tags, ask
+    the user to confirm it.
     """
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if fold_tags([tag])]
@@ -80,7 +80,7 @@ def _without(tags: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _count(service: Service, tags: Sequence[str]) -> TagCounts:
-    """Return the tags that bookmarks have, each with the number of these bookmarks."""
+    """Return the tags that bookmarks have, with the numbers of bookmarks."""
     counts = []
     for tag in tags:
         page = service.store.select(Query(fold_tags([tag]), limit=0))

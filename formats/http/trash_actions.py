@@ -33,12 +33,11 @@ def show_trash(service: Service, request: Request) -> Response:
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, and return to the list or the trash."""
     ids = _chosen(fields)
-    # A restored bookmark gets a new id, and lists show the newest id of a second first.
-    # Restore the last bookmark first, so that a list shows them in the same order.
+    # Restore the last bookmark first: it gets the oldest of the new ids, so lists show it last.
     ids.reverse()
-    restored: list[str] = []  # The new ids of restored bookmarks.
+    restored: list[str] = []  # The new ids.
     saved_again: list[str] = []  # The ids of bookmarks with the uri of a deleted one.
-    missing = 0  # How many ids were not in the trash.
+    missing = 0  # The number of ids that are not in the trash.
     for outcome in change_in_batches(service.store, ids, _restore_one):
         match outcome:
             case Done(_, Conflict(id=id)):
@@ -64,10 +63,7 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
 
 
 def _restore_one(folder: Transaction, id: str) -> Bookmark | Conflict:
-    """Restore a bookmark. Return Conflict if a bookmark has the same uri.
-
-    If Conflict were raised, it would end the whole batch.
-    """
+    """Restore a bookmark, or return Conflict, which would end the batch if it were raised."""
     try:
         return trash.restore(folder, id).bookmark
     except Conflict as error:
@@ -99,8 +95,7 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
 
 
 def _chosen(fields: Fields) -> list[str]:
-    """Return the ids of the chosen bookmarks. Raises Invalid if there are none."""
-    if fields.get("only"):
-        # The button beside one bookmark was pressed, so the checkboxes do not count.
+    """Return the ids of the chosen bookmarks. Raises Invalid for none."""
+    if fields.get("only"):  # The button beside a bookmark was pressed.
         return [fields["only"]]
     return checked_ids(fields)
