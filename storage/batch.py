@@ -46,8 +46,8 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield the outcome of each once its batch is durable.
 
-    `require` checks the collection's state before the first change. If an error
-    is raised, the items whose outcome was not yielded may have been changed.
+    `require` checks the collection's state before the first change. After an error,
+    items without an outcome may have been changed.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)

@@ -155,7 +155,7 @@ def _check_tag(trimmed: str) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a short text that shows a wrong value in an error message."""
+    """Return a short text for a wrong value, for an error message."""
     if isinstance(value, list):
         return "an array"
     if isinstance(value, dict):
@@ -206,7 +206,7 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What a field of a bookmark may contain, and who sets it."""
+    """The properties of a field of a bookmark."""
 
     rule: Callable[[object], Value]  # Returns the value to store. Raises _RuleBroken.
     is_read_only: bool = False  # Clients cannot change the field.
@@ -414,7 +414,6 @@ def _is_combining_mark(character: str) -> bool:
 
 
 def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
-    """Replace the characters that XML cannot contain."""
     return _NOT_XML.sub(replacement, text)
 
 

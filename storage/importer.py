@@ -30,10 +30,10 @@ MAX_PATH_LENGTH = 1_000
 
 # The skip reason of entries that are no bookmarks, such as separators.
 IGNORED = "is no bookmark"
-# The skip reason of an entry that names what was not read of the whole file.
+# The skip reason of an entry that says which values of the file were not read.
 NOT_READ = "is not read"
 
-# In the field of this name, a reader says what it could not read of an entry.
+# The name of the field in which a reader says what it could not read of an entry.
 NOTE = "note"
 
 # The place of an entry in its file: the line, or for JSON a path such as
@@ -44,9 +44,8 @@ Place = int | str
 class ImportedEntry(NamedTuple):
     """An entry of an imported file, whose fields are not checked yet.
 
-    An entry with the skip reason NOT_READ is a note about the whole file: its
-    `fields` are the numbers of values that were not read, by the names of their
-    columns or members.
+    An entry with the skip reason NOT_READ is about the whole file: its `fields` map
+    columns or members that were not read to the numbers of their values.
     """
 
     place: Place
@@ -55,7 +54,7 @@ class ImportedEntry(NamedTuple):
 
 
 class _Imported(NamedTuple):
-    """What happened to the bookmark of an entry."""
+    """The bookmark of an entry, and how the import has changed it."""
 
     bookmark: Bookmark
     what: str  # "created", "updated" or "unchanged".
@@ -96,7 +95,6 @@ class ImportReport(msgspec.Struct):
     not_read: dict[str, int] = {}
 
     def summary(self) -> str:
-        """Return the numbers in one line."""
         numbers = (
             f"{self.created} created, {self.updated} updated, {self.unchanged} unchanged, "
             f"{self.ignored} ignored, {self.skipped} skipped"

@@ -135,7 +135,7 @@ class Index:
     """
 
     def __init__(self, items: Mapping[str, Item | None]) -> None:
-        """Index the items by id. Ids whose item is None are left out."""
+        """Index these items, which are mapped by id; leave out None."""
         self.items: dict[str, Item] = {}
         # The latest ctime that an item has or had, in Unix seconds; 0 without items.
         self.changed_at = 0.0
@@ -188,7 +188,7 @@ class Index:
 
     @property
     def latest(self) -> str:
-        """The time of the latest change or deletion."""
+        """The timestamp of the latest change or deletion."""
         if not self._latest:
             times = map(_change_time, self.items.values())
             self._latest = max(times, default=_EPOCH)
@@ -238,7 +238,7 @@ class Index:
     # --- Changing ---
 
     def change(self, id: str, new: Item | None) -> None:
-        """Set the item of an id, or remove it if `new` is None."""
+        """Replace the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
         self._change_latest(old, new)
         # Add first: where both items have the same place in a list, `_add`
@@ -305,7 +305,6 @@ def _sorted_lists(
 def _list_of(
     lists: dict[str, SortedList[Entry]], key: str
 ) -> SortedList[Entry]:
-    """Return the list of a key, or a new one."""
     if key not in lists:
         lists[key] = SortedList([], _entry_order)
     return lists[key]

@@ -32,7 +32,6 @@ class KnownFiles:
     def remember(
         self, id: str, status: os.stat_result, reading_began_ns: int
     ) -> None:
-        """Remember the status of a file that was read."""
         self._signatures[id] = _signature(status, reading_began_ns)
 
     def forget(self, id: str) -> None:

@@ -22,7 +22,7 @@ _BUSY = (
 class OpenFolders:
     """Descriptors of a data folder and the folders in it.
 
-    They stay valid if a backup is restored by moving the folders away.
+    They stay valid when the folders are moved away to restore a backup.
     """
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
@@ -55,7 +55,6 @@ class OpenFolders:
         files.sync_folder(self.data)
 
     def by_name(self, name: str) -> int:
-        """Return the descriptor of the folder `bookmarks` or `tombstones`."""
         if name == "tombstones":
             return self.tombstones
         return self.bookmarks
@@ -118,8 +117,8 @@ class Lock:
 
         with self._turns.take(is_wait_over):
             # The process that has locked `data` is the next to lock `bookmarks`.
-            # Without this queue, a busy process would lock `bookmarks` again
-            # before another process notices that it is free.
+            # Without this queue, a busy process would lock `bookmarks` again and
+            # again before others notice that it is free.
             self._lock(folders.data, is_wait_over)
             try:
                 self._lock(folders.bookmarks, is_wait_over)
@@ -141,8 +140,8 @@ class Lock:
             raise
 
     def _unlock(self, folder: int) -> None:
-        # Unlock it explicitly: after a fork, the child has a copy of the
-        # descriptor, and closing this one would not release the lock.
+        # After a fork, the child has a copy of the descriptor, so closing this one
+        # would not release the lock.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
         self._locked.discard(folder)

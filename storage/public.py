@@ -56,8 +56,8 @@ class PublicFollower:
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:
-            # A missing bookmark is handled like a private one: the time of the
-            # response must not tell visitors which of the two it is.
+            # The time of the response must not tell visitors whether the bookmark
+            # is private or missing.
             self._follower.refresh()
 
     def refresh(self) -> Index:
@@ -84,10 +84,10 @@ class PublicFollower:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
-        # The times of the folders would tell of changes of private bookmarks.
+        # The times of the folders would show visitors when private bookmarks change.
         changed_at = index.changed_at or self._follower.created_at
         if changed_at <= self.state.changed_at:
-            # A file was removed, or its bookmark has become private: no file that
-            # visitors may know of tells when.
+            # A bookmark was removed or has become private. No public file has the
+            # time of this change.
             changed_at = time.time()
         return State(index.version, changed_at)

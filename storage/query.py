@@ -23,8 +23,8 @@ NEWEST_FIRST = "-created"
 class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return."""
 
-    tags: tuple[str, ...] = ()  # Folded tags. A match has all of them.
-    without_tags: tuple[str, ...] = ()  # Folded tags. A match has none of them.
+    tags: tuple[str, ...] = ()  # Folded. A match has all of these tags.
+    without_tags: tuple[str, ...] = ()  # Folded. A match has none of these tags.
     search: Search | None = None
     uri_key: str | None = None  # The normalized uri of a match.
     sort: str = NEWEST_FIRST  # One of `SORTS`.
@@ -67,7 +67,7 @@ def require_short(values: Sequence[str]) -> None:
 
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Map each name to its first value. Later values of the name are ignored."""
+    """Map each name to its first value."""
     return dict(reversed(parameters))  # dict keeps the last value of a name.
 
 

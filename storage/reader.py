@@ -20,8 +20,7 @@ _MAX_COUNTED_SELECTIONS = 50
 class Reader:
     """The bookmarks in the index of a follower.
 
-    Most methods bring the index up to date first, so that they see every finished
-    change of a file.
+    Most methods first bring the index up to date with the files.
     """
 
     def __init__(self, follower: Follower | PublicFollower) -> None:
@@ -141,7 +140,6 @@ class Reader:
 def _entries_of_host(
     entries: Sequence[Entry], host: str, excluded_key: str
 ) -> list[Entry]:
-    """Return the entries whose uri has the host, without the excluded uri."""
     # Searching for the text first is six times as fast as parsing every uri.
     similar = [entry for entry in entries if host in entry.uri_key]
     found = []

@@ -64,8 +64,8 @@ def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[st
 def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
-    Members of `previous_content` that other programs have added are kept in their place. Raises
-    Invalid if the result is larger than MAX_FILE_SIZE.
+    Members that other programs have added to `previous_content` stay in their place.
+    Raises Invalid if the result is larger than MAX_FILE_SIZE.
     """
     compact = msgspec.json.encode(value)
     if previous_content:

@@ -64,7 +64,6 @@ class RetagReport(msgspec.Struct):
     failed: list[FailedBookmark] = []
 
     def summary(self) -> str:
-        """Return the numbers in one line."""
         return (
             f"{self.matched} matched, {self.changed} changed, {self.unchanged} unchanged, "
             f"{len(self.failed)} failed"
@@ -155,9 +154,8 @@ def retag(
     """Change the tags of the selected `entries` in batches.
 
     `require` checks the collection's state before the first change. The outcomes
-    are added to the given `report`, or to a new one, which is returned. Busy, Full
-    and Unavailable say how many bookmarks were changed; repeating the request
-    changes the others.
+    are added to `report`, or to a new report. Busy, Full and Unavailable say how many
+    bookmarks were changed; repeating the request changes the others.
     """
 
     def change(folder: Transaction, selected: Entry) -> bool:

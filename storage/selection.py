@@ -34,8 +34,8 @@ _Item = TypeVar("_Item", Entry, TombstoneEntry)
 class Selection:
     """The bookmarks that a query selects in one state of a collection.
 
-    It stays the same when the index changes. Searching, sorting and counting
-    happen when a caller first needs the result, and need no lock.
+    It stays the same when the index changes, so it needs no lock. It searches, sorts
+    and counts when a caller first needs the result.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class Selection:
 
     @property
     def tombstone_count(self) -> int:
-        """The number of tombstones on all pages."""
         return len(self._tombstones)
 
     @property
@@ -93,9 +92,8 @@ class Selection:
     def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
         """Return one page of the items, from the last item to the first.
 
-        Pages show the newest item first. The index keeps its lists oldest first,
-        because adding the newest item at the end is cheap. So only the page is
-        reversed, not the whole list.
+        The newest item is the last in the index, where adding it is cheap, and the
+        first on pages.
         """
         stop = max(len(last_first) - self.query.offset, 0)
         start = 0
@@ -147,7 +145,6 @@ def _with_uri_and_tags(index: Index, query: Query) -> Sequence[Entry]:
 def _with_tags(
     entries: Sequence[Entry], tags: Sequence[str]
 ) -> Sequence[Entry]:
-    """Return the entries that have all of the folded tags."""
     if not tags:
         return entries
     has_all_tags = frozenset(tags).issubset
@@ -168,10 +165,7 @@ def meets(entry: Entry, query: Query) -> bool:
 def search_entries(
     entries: Sequence[Entry], search: Search | None
 ) -> Sequence[Entry]:
-    """Return the entries that match the search, in the given order.
-
-    The search None matches all entries.
-    """
+    """Return the entries that match the search, in the given order."""
     match search:
         case None:
             return entries
@@ -233,8 +227,7 @@ def _of_host(entries: Sequence[Entry], host: str) -> Sequence[Entry]:
 def _fold(entry: Entry) -> str:
     """Return all fields as one folded text, and cache it in `entry.text`.
 
-    Line breaks separate the fields. A folded word or phrase has no line break, so
-    no match begins in one field and ends in the next.
+    Line breaks separate the fields, because no folded word or phrase contains one.
     """
     bookmark = entry.bookmark
     fields = [bookmark.title, bookmark.description, bookmark.uri, *bookmark.tags]

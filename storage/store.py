@@ -63,7 +63,7 @@ class Store(Reader):
     def _prepare_for_process(self) -> None:
         """Make new locks and a new watch, at the start and in a forked child.
 
-        In the child, a lock that another thread of the parent held stays locked.
+        If another thread of the parent held a lock, the child's copy stays locked.
         """
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
@@ -83,8 +83,8 @@ class Store(Reader):
     def transaction(self) -> Iterator[Transaction]:
         """Lock the folder for a `with` block, and store its changes at the end.
 
-        If the block raises an error, nothing is changed. If storing the changes
-        raises Busy, Full or Unavailable, some bookmarks may have been changed.
+        If the block raises an error, nothing is stored. If storing raises Busy, Full
+        or Unavailable, some of the changes may be stored.
         """
         # The first reading of a folder may take seconds: do it without the lock.
         if not self.compares_each_time():
@@ -103,17 +103,17 @@ class Store(Reader):
                     transaction.publish(opened)
                     self.trash.expire(folders)
             finally:
-                # Other writers need not wait for this slow sync. It runs even
-                # after an error, because some changes may be stored.
+                # Sync without the lock, because it is slow, and also after an error,
+                # because some changes may be stored.
                 if transaction:
                     transaction.sync()
 
     def expire(self) -> None:
-        """Remove files of expired bookmarks from the trash; only log an error."""
+        """Remove expired files from the trash; only log an error."""
         try:
             self.refresh()
             while self.trash.has_expired():
-                # Each transaction removes some files. Other writers come between.
+                # A transaction removes some of the files when it ends.
                 with self.transaction():
                     pass
         except StorageError as error:

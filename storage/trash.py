@@ -23,7 +23,7 @@ from storage.transaction import Transaction, read_tombstone
 log = logging.getLogger("bookmarks")
 
 KEEP_DELETED = 30  # Days.
-# Removing this many files takes 50 ms, for which other writers wait.
+# Removing so many files keeps other writers waiting for 50 ms.
 MAX_EXPIRED = 500
 _SECONDS_OF_DAY = 86_400
 
@@ -50,9 +50,9 @@ class Trash:
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # The time and id of the last tombstone that `expire` has handled, and the
-        # number of tombstones up to this one.
+        # The time and id of the last tombstone that `expire` has handled.
         self._handled_up_to = ("", "")
+        # The number of tombstones up to this one.
         self._handled_count = 0
 
     def find(
@@ -80,8 +80,7 @@ class Trash:
     ) -> list[DeletedBookmark]:
         """Read the files of deleted bookmarks; leave out what cannot be read.
 
-        Another process may have just removed a file, or it may be damaged, which
-        `bookmarks check` reports.
+        `bookmarks check` reports damaged files.
         """
         found = []
         for tombstone in tombstones:
@@ -100,14 +99,13 @@ class Trash:
     def expire(self, folders: OpenFolders) -> None:
         """Remove up to MAX_EXPIRED files of bookmarks that were deleted too long ago.
 
-        The folder must be locked. A file that cannot be removed is tried again
-        after the next start of the service.
+        The folder must be locked. A file that cannot be removed is only tried again
+        after a restart of the service.
         """
         expired = self._expired()
         if not expired:
             return
-        # Set this before the removal, to skip a file that cannot be removed: the
-        # next change would only fail at it again.
+        # Set these first: if the removal fails, the next change must not repeat it.
         self._handled_up_to = tombstone_order(expired[-1])
         self._handled_count = bisect_right(
             self._tombstones(), self._handled_up_to, key=tombstone_order
@@ -136,7 +134,7 @@ class Trash:
             return self._follower.index.tombstones
 
     def _oldest(self) -> tuple[str, str]:
-        """Return the time and id (a sort key) before which files are not kept."""
+        """Return the sort key of tombstones before which files are not kept."""
         if self.keep_deleted is None:
             return ("", "")
         return (oldest_kept(self.keep_deleted), "")
@@ -158,7 +156,7 @@ def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
         if files.is_missing(name, folders.bookmarks):
             continue
         if not is_synced:
-            # The tombstones must be durable before a bookmark's file is removed.
+            # Another process may not have synced the tombstones yet.
             files.sync_folder(folders.tombstones)
             is_synced = True
         with suppress(FileNotFoundError, files.BadFile, Invalid):

@@ -54,14 +54,13 @@ def _host_and_port(key: str) -> str:
 
 
 def _is_normalized(uri: str) -> bool:
-    """Return whether a quick test shows that the uri is normalized, as most uris are."""
+    """Return whether a quick test shows that the uri is normalized."""
     if "%" in uri or "/." in uri:  # The path may have dot segments.
         return False
     return bool(_COMMON_FORM.fullmatch(uri))
 
 
 def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
-    """Normalize the authority, if there is one, and the path."""
     if hierarchy.startswith("//"):
         authority, _, path = hierarchy[2:].partition("/")  # An empty path becomes "/".
         return f"//{_normalize_authority(scheme, authority)}{_normalize_path('/' + path)}"
@@ -72,7 +71,6 @@ def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
 
 
 def _normalize_authority(scheme: str, authority: str) -> str:
-    """Normalize userinfo, host and port; remove a default port."""
     userinfo, at, host = authority.rpartition("@")
     name, colon, port = host.rpartition(":")
     # `host:` without digits has the default port (RFC 3986 section 3.2.3).
@@ -85,8 +83,8 @@ def normalize_host(host: str) -> str:
     """Return a host, with or without a port, as in a normalized uri."""
     # Lower before encoding: `Ä` becomes `%C3%84`, which is not lowered to `ä`.
     encoded = _normalize_encoding(host.lower())
-    # Lower again, because `%41` was decoded to `A`. Then encode again, because
-    # this also lowers the digits of `%C3`.
+    # Lower again, because `%41` was decoded to `A`. Encode again, because this has
+    # lowered the digits of `%C3`, too.
     return _normalize_encoding(encoded.lower())
 
 

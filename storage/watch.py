@@ -36,7 +36,7 @@ if sys.platform == "linux":
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 # On file systems of these types, inotify does not report what another machine or
-# mount changes. The type `fuseblk` is a local disk, and so does not match.
+# mount changes. `fuseblk`, which does not match, is a local disk.
 _SHARED_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|"
     r"fuse(\.|$)|overlay|aufs|gpfs|mmfs|beegfs|orangefs|pvfs2|wekafs|panfs|"
@@ -87,10 +87,9 @@ class Watch:
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the changes since the last call: the index of a folder and a file name.
 
-        An empty name stands for the folder itself. None means that changes are
-        unknown, so the caller has to compare all files. Opens the watch first, if
-        needed. Raises Unavailable if the first folder is missing or a folder is a
-        symbolic link.
+        An empty name stands for the folder itself. None means that the caller has to
+        compare all files: this call has opened the watch, or events were lost. Raises
+        Unavailable if the first folder is missing or a folder is a symbolic link.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -109,7 +108,7 @@ class Watch:
     def has_no_event(self) -> bool:
         """Return whether nothing has changed; False if that is uncertain.
 
-        Other threads may use the watch meanwhile. Raises Unavailable.
+        Thread-safe. Raises Unavailable.
         """
         inotify = self._inotify  # Another thread may close the watch.
         if inotify is None or self._is_folder_replaced():
@@ -120,7 +119,7 @@ class Watch:
             return False
 
     def _is_folder_replaced(self) -> bool:
-        """Return whether a path leads to another folder now. Inotify does not report it."""
+        """Return whether another folder is at a path. Inotify does not report that."""
         identities = [_identity(folder) for folder in self._folders]
         return identities != self._identities
 
@@ -149,25 +148,21 @@ class Watch:
             existing.append((index, folder))
         self._indexes = {}
         self._inotify = INotify(nonblocking=True)
-        # The garbage collector may destroy the INotify object before it calls a
-        # method `__del__`.
+        # A method `__del__` may run only after the INotify object is destroyed.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for index, folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
             self._indexes[watch_descriptor] = index
 
     def close(self) -> None:
-        """Close the watch; the next `read_events` opens it again."""
+        """Free inotify; the next `read_events` opens the watch again."""
         if self._inotify is not None:
             self._close_inotify()
         self._inotify = None
 
 
 def _size_of_queue(inotify: "INotify") -> int:
-    """Return the size of the queued events in bytes.
-
-    Raises OSError or ValueError if the watch was closed.
-    """
+    """Return the bytes of the queued events. Raises OSError or ValueError if closed."""
     # The kernel writes a C int into the buffer.
     size = fcntl.ioctl(inotify, termios.FIONREAD, bytes(4))
     return int.from_bytes(size, sys.byteorder)
@@ -193,10 +188,7 @@ def warn_once(text: str) -> None:
 
 
 def _identity(folder: str) -> _Identity | None:
-    """Return a folder's device and inode, None if it is missing.
-
-    Raises Unavailable if it cannot be examined or is a link.
-    """
+    """Return a folder's device and inode, None if it is missing. Raises Unavailable."""
     try:
         status = os.lstat(folder)
     except FileNotFoundError:
