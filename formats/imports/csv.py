@@ -178,10 +178,10 @@ class _Table:
             return ignored_entry(row.line)
         self._count_unread(row.cells)
         fields = self._fields(row.cells)
-        if row.misplaced_quote:
-            if not _is_certain(str(fields.get("uri", "")), row):
-                return _skip(row, row.text.rstrip("\n"), row.misplaced_quote)
+        if row.misplaced_quote and _is_certain(str(fields.get("uri", "")), row):
             return ImportedEntry(row.line, {**fields, NOTE: row.misplaced_quote})
+        if row.misplaced_quote:
+            return _skip(row, row.text.rstrip("\n"), row.misplaced_quote)
         entry = entry_with_uri(row.line, fields)
         reason = entry.skip_reason
         # If a quotation mark is never closed, csv.reader adds the next lines to the uri.

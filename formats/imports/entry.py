@@ -24,12 +24,12 @@ _SCHEME = re.compile(SCHEME)
 
 
 def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
-    """Return an entry with the white space in its uri encoded. Without a uri, it is skipped."""
+    """Return an entry, skipped if it has no uri. White space in the uri is encoded."""
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # The report quotes a text that is not a uri as it is.
+        # The report quotes any other text unchanged.
         if _SCHEME.match(encoded):
             uri = encoded
         fields = fields | {"uri": uri}
@@ -40,14 +40,14 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 def _encode_white_space(uri: str) -> str:
     """Remove or encode white space as browsers do (https://url.spec.whatwg.org/)."""
-    if len(uri) > MAX_URI:  # The importer refuses such a uri.
+    if len(uri) > MAX_URI:  # The importer refuses it.
         return uri
     uri = re.sub(r"[\t\n\r]", "", uri)
     return re.sub(r"\s", lambda space: quote(space[0]), uri)
 
 
 def ignored_entry(place: Place) -> ImportedEntry:
-    """Return an entry that is not a bookmark, such as a separator."""
+    """Return an entry for a separator or the like."""
     return ImportedEntry(place, {}, skip_reason=IGNORED)
 
 

@@ -103,10 +103,10 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
             is_unclosed = position == len(part) and not part.endswith(">")
             token = Token(name, line=line, attributes=attributes, is_unclosed=is_unclosed)
         elif name in _LINE_BREAK_TAGS:
-            position = _skip_attributes(part, position)
+            _, position = _parse_attributes(part, position)
             texts.append(_BREAK_MARK)
         elif name.removeprefix("/") in _MARKUP_TAGS:
-            position = _skip_attributes(part, position)
+            _, position = _parse_attributes(part, position)
         elif not name.startswith(("!", "?")):
             texts.append(tag[0])
         line += part.count("\n", tag.start(), position)
@@ -132,11 +132,6 @@ def _value(attribute: re.Match[str]) -> str:
     if attribute["unquoted"]:
         return attribute["unquoted"].lstrip("\"'")
     return attribute["double_quoted"] or attribute["single_quoted"] or ""
-
-
-def _skip_attributes(part: str, position: int) -> int:
-    _, end = _parse_attributes(part, position)
-    return end
 
 
 def unescape(text: str) -> str:

@@ -46,7 +46,7 @@ _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_FOLDERS
 _OUTERMOST_OBJECTS = _ENTRY_LISTS | _ROOT_FOLDERS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 _SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
-# An account of floccus, with the url of a sync server, has these members.
+# An account of floccus, whose url is that of a server, has these members.
 _FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
 # Firefox marks the folders that it creates by `root`, Chromium by `folderType`.
 _MARKS_OF_BUILT_IN_FOLDERS = {"root", "folderType"}
@@ -57,8 +57,7 @@ _CHROMIUM_ROOT = "0"
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# A folder of this depth is inside two others (two arrays and two objects). Programs do not create
-# folders there.
+# A folder of this depth is inside two others, each an object in an array. Users create these.
 _DEPTH_OF_USER_FOLDERS = 4
 _MAX_CHAIN = 20  # Of folders and their parents. In a damaged file, they may form a circle.
 
@@ -135,7 +134,7 @@ class _Walk:
         others = {name: value for name, value in members.items() if name not in containers}
         self._count_unread(others)
         tags = position.tags
-        # The outermost object is a folder only if it has `children`. Its name may be the user's.
+        # Without `children`, the name of the outermost object may be that of the user.
         if position.depth > 0 or "children" in members:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
@@ -272,7 +271,7 @@ def _is_container(name: str, value: object) -> bool:
 
 
 def _numbered_objects(members: Members) -> Members:
-    """Return members such as `{"1": {…}, "2": {…}}` of Tab Session Manager; otherwise none."""
+    """Return members such as `{"1": {…}, "2": {…}}` (Tab Session Manager), otherwise none."""
     if all(isinstance(value, dict) for value in members.values()):
         return members
     return {}

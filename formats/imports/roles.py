@@ -1,6 +1,7 @@
 """Find the role (meaning) of a column or member in a file of another program by its name."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
@@ -21,11 +22,11 @@ _NAMES = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
-    "id": "id guid uuid index type typecode parentid",  # Neither stored nor reported as unread.
+    "id": "id guid uuid index type typecode parentid",  # Neither stored nor reported.
     "maybe created": "time",  # A date in some programs, a duration in others.
 }
-# If an entry has several names of these roles, the first one in this table counts: `url` of GitHub
-# is an address of its API, and `Date` of Zotero is that of a publication.
+# If an entry has several names of a role, the first one in this table counts: `url` of GitHub is an
+# address of its API, and `Date` of Zotero is that of a publication.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl",
@@ -78,9 +79,9 @@ def _normalize(name: str) -> str:
     return name.lower().replace(" ", "").replace("_", "").replace("-", "")
 
 
-def _group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[object]]:
+def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, list[object]]:
     """Return the non-empty values by role, those with preferred names first."""
-    values_by_role: dict[str, list[object]] = {}
+    values_by_role = defaultdict[str, list[object]](list)
     for name, value in sorted(members, key=_rank_of):
         role = role_of(name)
         # The number 0 is an unknown date. In the role `read`, it means unread.
@@ -89,7 +90,7 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> dict[str, list[obje
             continue
         if isinstance(value, float) and value.is_integer():  # Numbers of JSON are read as floats.
             value = int(value)
-        values_by_role.setdefault(role, []).append(value)
+        values_by_role[role].append(value)
     return values_by_role
 
 
@@ -122,36 +123,32 @@ def read_fields(
     `split_tags` returns the tags in the value of a column such as `Tags`. Flags and folders become
     tags, too.
     """
-    values_by_role = _group_by_role(members)
+    values = _group_by_role(members)
     own_tags: list[object] = []
-    for value in values_by_role.get("tags", ()):
+    for value in values["tags"]:
         own_tags += split_tags(value)
-    fields: dict[str, object] = {}
-    for role in ("uri", "title"):
-        texts = _texts(values_by_role, role)
-        if texts:
-            fields[role] = texts[0]
-    description = _join_different(_texts(values_by_role, "description"))
-    if description:
-        fields["description"] = description
-    further_tags = _tags_of_words(values_by_role)
-    for path in _texts(values_by_role, "folder"):
+    further_tags = _tags_of_words(values)
+    for path in _texts(values["folder"]):
         further_tags += _path_tags(path)
-    tags = merge_tags(own_tags, (*further_tags, *tags_of_folders))
-    if tags:
-        fields["tags"] = tags
-    uncertain = values_by_role.get("maybe created", ())
-    created = _first_date(values_by_role.get("created", ()), uncertain)
-    if created:
-        fields["created"] = created
-    modified = _first_date(values_by_role.get("modified", ()))
-    if modified:
-        fields["modified"] = modified
-    return fields
+    fields = {
+        "uri": _first_text(values["uri"]),
+        "title": _first_text(values["title"]),
+        "description": _join_different(_texts(values["description"])),
+        "tags": merge_tags(own_tags, (*further_tags, *tags_of_folders)),
+        "created": _first_date(values["created"], values["maybe created"]),
+        "modified": _first_date(values["modified"], ()),
+    }
+    return {name: value for name, value in fields.items() if value}
 
 
-def _texts(values_by_role: Mapping[str, Sequence[object]], role: str) -> list[str]:
-    return [value for value in values_by_role.get(role, ()) if isinstance(value, str)]
+def _texts(values: Iterable[object]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
+
+
+def _first_text(values: Iterable[object]) -> str:
+    for text in _texts(values):
+        return text
+    return ""
 
 
 def _join_different(texts: Iterable[str]) -> str:
@@ -161,11 +158,11 @@ def _join_different(texts: Iterable[str]) -> str:
     return "\n\n".join(different)
 
 
-def _tags_of_words(values_by_role: Mapping[str, Sequence[object]]) -> list[str]:
+def _tags_of_words(values_by_role: defaultdict[str, list[object]]) -> list[str]:
     """Return the tags for flags and states, such as `private` for `private: true`."""
     tags: list[str] = []
     for role, tag_by_word in _TAGS_BY_WORD.items():
-        for value in values_by_role.get(role, ()):
+        for value in values_by_role[role]:
             tag = tag_by_word.get(str(value).strip().lower())
             if tag and tag not in tags:
                 tags.append(tag)
@@ -181,11 +178,8 @@ def _path_tags(path: str) -> list[str]:
     return tags
 
 
-def _first_date(values: Sequence[object], uncertain: Sequence[object] = ()) -> str:
-    """Return the first date that can be parsed.
-
-    If there is none, return the first of `values` unchanged, so that the import can report it.
-    """
+def _first_date(values: Sequence[object], uncertain: Sequence[object]) -> str:
+    """Return the first date that can be parsed, or else the first of `values`, to be reported."""
     known = [value for value in values if not stands_for_no_date(value)]
     for value in [*known, *uncertain]:
         date = parse_plausible_date(value)
