@@ -258,12 +258,12 @@ def _stored(
 # The first route that matches a path serves it. `formats.http.routing` has the
 # patterns of variables such as {id}.
 ROUTES = (
+    Route("/{id}", {"GET": get, "POST": post_one, "PUT": put, "DELETE": delete}),
     Route("/", {"GET": list_bookmarks, "POST": post}),
     Route("/feed", {"GET": feed}),
     Route("/tags", {"GET": tags, "POST": change_tags}),
     Route("/tags.json", {"GET": tags_json}),
     Route("/openapi.json", {"GET": description}),
-    Route("/{id}", {"GET": get, "POST": post_one, "PUT": put, "DELETE": delete}),
     Route(
         "/{id}/{field}",
         {"GET": get_field, "PUT": put_field},

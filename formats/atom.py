@@ -9,9 +9,9 @@ from formats.listing import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
-# The characters beyond ASCII that an IRI may have (RFC 3987 section 2.2).
+# The characters beyond ASCII that an IRI, as in a link, may have (RFC 3987 section 2.2).
 _UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
-for _plane in range(0x1, 0xE):
+for _plane in range(0x1, 0xE):  # The last two characters of a plane are excluded.
     _UCSCHAR += f"{chr(_plane << 16)}-{chr((_plane << 16) + 0xFFFD)}"
 # An IRI must not have these (RFC 3987 section 4.1).
 _BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"

@@ -198,7 +198,6 @@ def links_to_pages(
 
 
 def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
-    """Return the address with these parameters as its query."""
     if not parameters:
         return address
     return f"{address}?{urlencode(parameters)}"

@@ -7,8 +7,8 @@ from storage.errors import Malformed
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write one line for each bookmark. These fields cannot contain a TAB or a line break."""
     for bookmark in listing.bookmarks:
+        # These fields cannot contain a TAB or a line break.
         yield f"{bookmark.uri}\t{bookmark.title}\t{','.join(bookmark.tags)}\n".encode()
 
 

@@ -42,9 +42,10 @@ class Element:
 
 
 class Collector:
-    """The target of an XML parser that collects folders and entries in `elements`.
+    """Collects the folders and entries of a document in `elements`.
 
-    A folder precedes its entries. An entry whose end is missing is left out.
+    A folder precedes its entries. An entry whose end is missing is left out. An XML parser calls
+    `start`, `data` and `end`.
     """
 
     def __init__(
@@ -74,7 +75,6 @@ class Collector:
         self._text_depth = 0  # The depth of the element that has this text.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element."""
         self._depth += 1
         if not self.root:
             self.root = tag
@@ -99,12 +99,10 @@ class Collector:
         return is_child and tag in self._children
 
     def data(self, text: str) -> None:
-        """Handle a piece of a text, or of an element inside it."""
         if self._text is not None:
             self._text.append(text)
 
     def end(self, tag: str) -> None:
-        """Handle the end of an element."""
         innermost = self._open[-1]
         if self._text is not None:
             if self._depth == self._text_depth:

@@ -84,7 +84,7 @@ class ResponseCache:
 
 
 class Caches(NamedTuple):
-    """The caches over one store."""
+    """The caches of one store."""
 
     owner: ResponseCache
     visitors: ResponseCache

@@ -44,7 +44,7 @@ def respond(
 ) -> Response:
     """Return a representation of a resource, or 304. Raises PreconditionFailed.
 
-    `name` tells apart representations of the resource in the same format.
+    `name` tells apart several representations of the resource in one format.
     """
     tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
     if VISITOR_VARIABLE in request.environ:
@@ -57,7 +57,7 @@ def respond(
         "ETag": f'"{tag}"',
         "Last-Modified": _http_date(_last_modified(resource)),
     }
-    if request.method in ("GET", "HEAD") and _has_conditions(request):
+    if request.method in ("GET", "HEAD"):
         _require_unchanged(request, resource)
         if _is_not_modified(request, format, resource, tag):
             return Response(NOT_MODIFIED, validators)
@@ -121,10 +121,6 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
             )
 
 
-def _has_conditions(request: Request) -> bool:
-    return not request.environ.keys().isdisjoint(CONDITION_VARIABLES)
-
-
 def _is_not_modified(
     request: Request, format: Format, resource: Resource, tag: str
 ) -> bool:
@@ -184,9 +180,11 @@ def _parse_date(request: Request, name: str) -> float | None:
 
     A date that is invalid or in the future counts as missing.
     """
-    # WebOb's parser takes 31 February for 3 March.
+    text = request.environ.get(name)
+    if not text:
+        return None
     try:
-        date = parsedate_to_datetime(request.environ.get(name, ""))
+        date = parsedate_to_datetime(text)  # WebOb would take 31 February for 3 March.
     except (ValueError, OverflowError):
         return None
     if date.tzinfo is None:  # Every date in HTTP is in UTC.

@@ -117,11 +117,12 @@ _Action = Callable[[Transaction, Entry], None]
 
 
 class _Result(NamedTuple):
-    """What happened to one bookmark. It was changed, unless one of the last two is set."""
+    """What happened to one bookmark."""
 
     entry: Entry  # The bookmark as it was before the change.
-    is_newer: bool = False  # Another client has changed it since the page was shown.
-    error: StorageError | None = None
+    # Left alone, because another client has changed it since the page was shown.
+    is_newer: bool = False
+    error: StorageError | None = None  # Left alone because of this error.
 
 
 def _act_unless_newer(

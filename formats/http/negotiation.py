@@ -72,13 +72,12 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
     """Return the formats to offer by their media types and aliases."""
-    accepted_types = accept.lower()
     # For text/html, a client must get the page, not the file to download.
-    shown = [format for format in offered if not format.download_name]
-    by_type = {format.bare_type: format for format in shown}
-    for format in shown:
+    without_downloads = [format for format in offered if not format.download_name]
+    by_type = {format.bare_type: format for format in without_downloads}
+    for format in without_downloads:
         for alias in format.aliases:
             # An alias is not the type of the response, so `text/*` must not match it.
-            if alias in accepted_types:
+            if alias in accept.lower():
                 by_type[alias] = format
     return by_type

@@ -203,7 +203,7 @@ def _read_up_to(request: Request, size: int) -> bytes:
         while size and (chunk := request.environ["wsgi.input"].read(size)):
             chunks.append(chunk)
             size -= len(chunk)
-    except Exception as error:  # WSGI servers differ in what they raise.
+    except Exception as error:  # Each WSGI server raises other exceptions.
         log.warning("A body cannot be read to its end: %r", error)
         raise Malformed("The body cannot be read to its end.") from error
     return b"".join(chunks)

@@ -41,9 +41,7 @@ class HTTPError(Exception):
 
 @dataclass(slots=True)
 class Response:
-    """A status code with its reason phrase, headers and body."""
-
-    status: str
+    status: str  # Such as "200 OK".
     headers: dict[str, str]
     body: bytes = b""
 

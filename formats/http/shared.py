@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# At the end of an address, these characters belong to the sentence around it.
+# At the end of an address, these belong to the sentence around it.
 _PUNCTUATION = ".,;:!?'\"’”»"
-# So does a closing bracket, unless its opening bracket is in the address.
+# At its end, a closing bracket belongs to the address only if the opening one does.
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 

@@ -14,7 +14,6 @@ MAX_FRAMING = 16_384
 _SIZE_OF_SMALL_CHUNK = 16
 _FRAMING_OF_SMALL_CHUNK = len(b"10\r\n" + b"\r\n")
 MIN_RATE = 1024  # In bytes per second. Slower requests are ended.
-_TWO_LENGTHS = "Transfer-Encoding and Content-Length exclude each other"
 
 
 class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types.
@@ -36,7 +35,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
         # With both headers, request smuggling is possible (RFC 9112 section 6.1).
         has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
         if has_encoding and "CONTENT_LENGTH" in self.headers:
-            raise ParsingError(_TWO_LENGTHS)
+            raise ParsingError("Transfer-Encoding and Content-Length exclude each other")
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse long chunk extensions and trailers, and tiny chunks.
