@@ -156,12 +156,13 @@ class _Walk:
             entry = _foreign_entry(members, position.path, tags)
             if entry.skip_reason != IGNORED:
                 self._count_unread(members)
-        if entry.skip_reason == NO_URI:
-            if position.depth == 0:
-                raise Malformed(f"The JSON object has no uri. {_ADVICE}")
-            if position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES:
-                return
-        yield entry
+        is_folder = position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES
+        if entry.skip_reason != NO_URI:
+            yield entry
+        elif position.depth == 0:
+            raise Malformed(f"The JSON object has no uri. {_ADVICE}")
+        elif not is_folder:
+            yield entry
 
     def _count_unread(self, members: Members) -> None:
         for name, number in unread_members(members):
@@ -238,7 +239,7 @@ def _is_id(value: object) -> bool:
 def _outermost_containers(members: Members) -> Members:
     """Return the members of the outermost object that contain entries or folders.
 
-    If it has an address, this may be that of a user or site.
+    It may have the address of a user or site, so an address does not make it an entry.
     """
     containers: Members = {}
     for name, value in members.items():

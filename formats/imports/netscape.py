@@ -40,8 +40,7 @@ def is_bookmark_file(text: str) -> bool:
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # Pocket and Instapaper export an HTML document with a list. A document without a list may be
-    # any web page.
+    # Pocket and Instapaper export HTML documents. Without a list, it may be any web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -151,7 +150,7 @@ class _Reader:
             return ()
         if _is_created_by_browser(heading, name, is_top=is_top):
             return ()
-        if _is_reading_list_of_safari(heading):
+        if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
             return ("unread",)
         if list_kind == "dl":
             return folder_tags(name, may_be_built_in=is_top)
@@ -185,13 +184,11 @@ class _Reader:
 
 
 def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the dates, which in these attributes may also be numbers of unlikely dates."""
-    created = parse_date(attributes.get("add_date", ""))
-    if created:
-        fields["created"] = created
-    modified = parse_date(attributes.get("last_modified", ""))
-    if modified:
-        fields["modified"] = modified
+    """Set the dates, of which `read_fields` has left out unlikely ones."""
+    for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
+        date = parse_date(attributes.get(attribute, ""))
+        if date:
+            fields[field] = date
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
@@ -204,7 +201,7 @@ def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object
 
 # --- Folders that browsers create themselves ---
 
-# Browsers write these attributes because the names of the folders depend on the user's language.
+# Browsers write these attributes, because the names of the folders depend on the language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",
@@ -218,12 +215,8 @@ def _is_created_by_browser(heading: Token, name: str, is_top: bool) -> bool:
     for attribute in _BROWSER_FOLDER_ATTRIBUTES:
         if heading.attributes.get(attribute, "").lower() == "true":
             return True
-    # Internet Explorer creates a folder Links, and writes the attribute FOLDED for folders.
+    # Internet Explorer creates a folder Links, and writes FOLDED.
     return is_top and name == "Links" and "folded" in heading.attributes
-
-
-def _is_reading_list_of_safari(heading: Token) -> bool:
-    return heading.attributes.get("id") == "com.apple.ReadingList"
 
 
 # --- linkding ---
