@@ -208,11 +208,14 @@ class _Table:
 
 def _is_certain(uri: str, row: _Row) -> bool:
     """Return whether the uri is right, although a quotation mark in its row is misplaced."""
-    if not URI.fullmatch(uri) or '"' in uri or uri not in row.text:
+    if not URI.fullmatch(uri) or '"' in uri:
+        return False
+    if uri not in row.text:
         return False
     # An unclosed quotation mark may put several cells into the last one.
     is_unclosed = row.text.count('"') % 2 == 1
-    return not is_unclosed or row.cells[-1].strip() != uri
+    is_in_last_cell = row.cells[-1].strip() == uri
+    return not (is_unclosed and is_in_last_cell)
 
 
 def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:

@@ -62,7 +62,7 @@ _MARKUP_TAGS = frozenset(
 class Token(NamedTuple):
     """A tag, the beginning of a part or the end of the file, with the text behind it."""
 
-    name: str  # `dt`, `/dt`, …, PART or FILE_END.
+    name: str  # Such as `/dt`, or PART or FILE_END.
     line: int = 0
     attributes: Mapping[str, str] = {}
     is_unclosed: bool = False  # There is no `>` in its part.
@@ -87,7 +87,6 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tokens of a part that begins in this line."""
     token = Token(PART, line)
     texts: list[str] = []  # The pieces of the text of `token`.
     position = 0
@@ -135,7 +134,6 @@ def _value(attribute: re.Match[str]) -> str:
 
 
 def unescape(text: str) -> str:
-    """Decode the entities in a text."""
     return _ENTITY.sub(_unescape_entity, text)
 
 
@@ -165,6 +163,5 @@ def decode_lines(text: str) -> str:
 
 
 def decode_line(text: str) -> str:
-    """Decode the text of a token, and join its lines."""
     lines = decode_lines(text).split("\n")
     return " ".join(map(str.strip, lines))

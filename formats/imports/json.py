@@ -45,15 +45,6 @@ _ROOT_FOLDERS = frozenset(
 _CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_FOLDERS
 _OUTERMOST_OBJECTS = _ENTRY_LISTS | _ROOT_FOLDERS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
-_SEPARATOR_TYPES = ("separator", "text/x-moz-place-separator")
-# An account of floccus, whose url is that of a server, has these members.
-_FLOCCUS_ACCOUNT_MEMBERS = {"type", "username", "password"}
-# Firefox marks the folders that it creates by `root`, Chromium by `folderType`.
-_MARKS_OF_BUILT_IN_FOLDERS = {"root", "folderType"}
-_XBROWSERSYNC_FOLDER = "[xbs] "
-# Chromium's API gives these ids to the folders that Chromium creates.
-_CHROMIUM_FOLDERS = ("1", "2", "3")
-_CHROMIUM_ROOT = "0"
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
@@ -283,16 +274,12 @@ def _is_built_in(members: Members, position: _Position) -> bool:
     # A file of Chromium has {"bookmark_bar": {"name": "Bookmarks bar", …}}.
     if position.name in _ROOT_FOLDERS:
         return True
-    # Firefox writes {"root": "toolbarFolder", "title": "toolbar", …}.
-    if members.keys() & _MARKS_OF_BUILT_IN_FOLDERS:
+    if "root" in members or "folderType" in members:  # Firefox, Chromium
         return True
-    # xBrowserSync writes {"title": "[xbs] Toolbar", …}.
-    if title_of(members).startswith(_XBROWSERSYNC_FOLDER):
+    if title_of(members).startswith("[xbs] "):  # xBrowserSync
         return True
     # Chromium's API returns {"id": "1", "parentId": "0", "title": "Bookmarks bar", …}.
-    if members.get("parentId") != _CHROMIUM_ROOT:
-        return False
-    return members.get("id") in _CHROMIUM_FOLDERS
+    return members.get("parentId") == "0" and members.get("id") in ("1", "2", "3")
 
 
 # --- Entries ---
@@ -313,8 +300,9 @@ def _is_from_own_export(members: Members) -> bool:
 
 def _foreign_entry(members: Members, path: str, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     """Return the entry in an object of another program."""
-    is_separator = members.get("type") in _SEPARATOR_TYPES
-    is_account = members.keys() >= _FLOCCUS_ACCOUNT_MEMBERS
+    is_separator = members.get("type") in ("separator", "text/x-moz-place-separator")
+    # An account of floccus has the url of a server.
+    is_account = members.keys() >= {"type", "username", "password"}
     fields = fields_of_members(members, tags_of_folders)
     if is_separator or is_account or is_firefox_query(fields.get("uri")):
         return ignored_entry(path)

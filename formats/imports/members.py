@@ -35,7 +35,7 @@ def has_address(members: Members) -> bool:
 def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an entry of another program."""
     read_tags = tags_in
-    # Pinboard writes the title as `description`, and the description as `extended`.
+    # Pinboard has `href`, and writes the title as `description`, the description as `extended`.
     if "href" in members and not members.get("title"):
         title = members.get("description")
         description = members.get("extended")

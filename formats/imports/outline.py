@@ -1,4 +1,4 @@
-"""Read XML of Delicious, Scuttle and Pinboard (`posts`) and the OPML of feed readers."""
+"""Read the XML of Delicious and Pinboard (`posts`) and the OPML of feed readers."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _members(attributes: dict[str, str]) -> Members:
-    """Return the attributes, with those of OPML also under names that `fields_of_members` knows.
+    """Return the attributes, with those of OPML under known names, too.
 
     A feed (`xmlUrl`) is the description of its site (`htmlUrl`), if both are there.
     """
