@@ -155,7 +155,6 @@ def _check_tag(trimmed: str) -> str:
 
 
 def _show(value: object) -> str:
-    """Return a short text for a wrong value, for an error message."""
     if isinstance(value, list):
         return "an array"
     if isinstance(value, dict):
@@ -443,7 +442,6 @@ def timestamp(seconds: float) -> str:
 
 
 def now() -> str:
-    """Return the present time as an RFC 3339 timestamp."""
     return timestamp(time.time())
 
 

@@ -138,7 +138,6 @@ def _check_bookmarks(
 def _check_deleted(
     path: Path, tombstone: Path, bookmark: Bookmark | None, kept_since: str
 ) -> Finding:
-    """Return the finding about the file of a deleted bookmark."""
     problem = "belongs to a deleted bookmark"
     if bookmark is None:  # The file may hold something else that its owner needs.
         return Finding(path, problem, "move it away, because it is no valid bookmark")

@@ -74,7 +74,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # The file has grown, or a network file system has returned only a part.
+    # The file has grown, or a network file system has returned a part.
     while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
@@ -317,7 +317,7 @@ def file_system(descriptor: int) -> str:
 def make_folder(path: Path) -> None:
     """Create a missing folder durably. Raises Full or Unavailable.
 
-    Its mode 0700 keeps out other users, who could lock it and stop all writers.
+    Mode 0700 keeps out other users, who could lock it.
     """
     if path.is_dir():
         return
@@ -350,7 +350,7 @@ def is_temporary(name: str) -> bool:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a temporary file is so old that its writer has crashed."""
+    """Return whether a temporary file is so old that its writer must have crashed."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:

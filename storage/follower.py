@@ -25,9 +25,8 @@ _File = tuple[int, str]  # The kind and the id of a file.
 
 # A file that could not be read is read again after this time.
 RETRY_SECONDS = 1.0
-# The index is changed item by item up to this many changes, or up to this share
-# of the collection. Measured: building a new index of 100,000 bookmarks is faster
-# from 4,300 changes on.
+# For more changes than both this number and this share of the collection, a new
+# index is built. For 100,000 bookmarks this is faster from 4,300 changes on.
 MIN_CHANGES_TO_REBUILD = 500
 _SHARE_TO_REBUILD = 1 / 30
 
@@ -35,8 +34,8 @@ _SHARE_TO_REBUILD = 1 / 30
 class Follower:
     """Keep an `Index` equal to the files of bookmarks and tombstones.
 
-    A tombstone is the record that a bookmark was deleted. Callers must hold
-    `mutex`, unless a method says that it needs no mutex.
+    A tombstone records that a bookmark was deleted. Callers must hold `mutex`,
+    unless a method needs no mutex.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
@@ -96,7 +95,7 @@ class Follower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         """Return the ids of the bookmarks that have a uri with this key.
 
-        The oldest bookmark comes first. Bookmarks with invalid files come last.
+        The oldest comes first. Those whose files have become invalid come last.
         """
         entries = self.index.of_uri_key(key)
         ids = [entry.bookmark.id for entry in entries]
@@ -177,13 +176,13 @@ class Follower:
     def _find_changed_files(self) -> Iterator[_File]:
         """Yield each file that has changed since it was last read. Raises OSError."""
         bookmarks, tombstones = self.folders
-        waiting = set(self._unreadable_ids())  # For the next retry.
+        unreadable = set(self._unreadable_ids())  # Only read again at the next retry.
         for id in self._known[BOOKMARKS].find_changed(bookmarks):
-            # The file of a deleted bookmark is not read before its tombstone changes.
-            if id not in waiting and id not in self._known[TOMBSTONES]:
+            # While its tombstone is unchanged, a deleted bookmark is not read.
+            if id not in unreadable and id not in self._known[TOMBSTONES]:
                 yield BOOKMARKS, id
         for id in self._find_changed_tombstones(tombstones):
-            if id not in waiting:
+            if id not in unreadable:
                 yield TOMBSTONES, id
         yield from self._take_files_to_retry()
 
@@ -343,7 +342,6 @@ class Follower:
 
 
 def new_entry(bookmark: Bookmark, version: int, changed_at: float) -> Entry:
-    """Return the index entry of a bookmark."""
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:
         # The entry and the bookmark share one tuple, which saves 100 bytes.

@@ -67,7 +67,7 @@ _Outcome = Done[ImportedEntry, _Imported] | Failed[ImportedEntry]
 class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry that was skipped, or stored with changes.
 
-    If line and path are empty, the reason concerns the whole file.
+    Without line and path, it stands for the whole file.
     """
 
     line: int = 0
@@ -107,8 +107,7 @@ class ImportReport(msgspec.Struct):
 class Importer:
     """Import entries of files, and report what happened to them.
 
-    `require` checks the collection's state before the first change. An interrupted
-    import can be repeated: bookmarks that are already stored stay unchanged.
+    `require` checks the collection's state before the first change.
     """
 
     def __init__(self, store: Store, require: Condition | None = None) -> None:
@@ -192,7 +191,6 @@ class Importer:
 
 
 def _import_one(folder: Transaction, entry: ImportedEntry) -> _Imported:
-    """Put the bookmark of an entry into the transaction."""
     fields, notes = _clean_entry(entry.fields)
     before = folder.holder(fields["uri"])
     if before is None:

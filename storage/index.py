@@ -213,7 +213,6 @@ class Index:
         return self._by_tag[tag].read()
 
     def of_uri_key(self, uri_key: str) -> Sequence[Entry]:
-        """Return the bookmarks whose uris have this key."""
         if uri_key not in self._by_uri_key:
             return ()
         return self._by_uri_key[uri_key].read()

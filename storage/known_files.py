@@ -40,7 +40,7 @@ class KnownFiles:
     def find_changed(self, folder: Path) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(folder) as descriptor:
-            # This raises PermissionError if the folder's files cannot be reached.
+            # Raise PermissionError here if no file can be reached.
             os.stat(".", dir_fd=descriptor)
             return [*self._find_new(descriptor), *self._compare(descriptor)]
 

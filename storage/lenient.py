@@ -111,7 +111,6 @@ def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[o
 
 
 def _clean_item(name: str, item: object, notes: list[str]) -> str:
-    """Return one item of a list, checked by the rule of the list. Raises Invalid."""
     if isinstance(item, str):
         item = _replace_lone_surrogates(name, item, notes)
     (cleaned,) = clean_value(name, [item])

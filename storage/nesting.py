@@ -4,7 +4,7 @@
 # is too high for the small stacks of threads on Alpine Linux (musl).
 MAX_DEPTH = 500
 
-_CHUNK = 65_536  # In bytes. Python runs no other thread while it splits a chunk.
+_CHUNK = 65_536  # Bytes. Python runs no other thread while it splits a chunk.
 _ALL_BYTES = bytes(range(256))
 
 

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Sequence
 def number_of_id(id: str) -> int:
     """Return a number from 1 to 2^31 - 1 for an id or a tag.
 
-    Two ids may have the same number, because it must fit into the signed 32 bits
-    of some clients.
+    It fits into the signed 32 bits of some clients, so two ids may have the same.
     """
     number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
     return number or 1
 
 
 class Numbers:
-    """Find ids by their numbers. Several ids may have the same number."""
+    """Find ids by their numbers."""
 
     def __init__(self, ids: Iterable[str]) -> None:
         # A sorted list needs 8 bytes for each id, a dictionary 150.

@@ -33,13 +33,11 @@ class PublicFollower:
         return self._follower.index.public
 
     def find(self, id: str) -> Entry | None:
-        """Return the public bookmark of this id, or None. Raises Gone or Unreadable."""
         if id not in self.index.items:
             return None
         return self._follower.find(id)
 
     def ids_of_uri_key(self, key: str) -> list[str]:
-        """Return the ids of public bookmarks that have a uri with this key."""
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
     # --- Refreshing ---

@@ -29,7 +29,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # `create` sets it to the string of `created`, which saves 70 bytes.
+        # `create` uses the string of `created` again, which saves 70 bytes.
         del values["modified"]
     return create(clean(values), id)
 

@@ -111,10 +111,9 @@ class _NotAnExpression(BadQuery):
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. For a text that breaks the grammar, search for its words.
+    """Parse an expression. A text that breaks the grammar is a search for its words.
 
-    An empty text gives None, which matches every bookmark. Raises BadQuery for
-    more than `MAX_TERMS` terms.
+    An empty text gives None, which matches every bookmark. Raises BadQuery.
     """
     try:
         return parse_expression(text, keywords)
@@ -123,10 +122,10 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. An empty text gives None, which matches every bookmark.
+    """Parse an expression that selects bookmarks to change. An empty text gives None.
 
-    Raises BadQuery for a text that breaks the grammar: callers change the matching
-    bookmarks, and a search for its words could match other bookmarks.
+    Raises BadQuery for a text that breaks the grammar, because a search for its words
+    could match other bookmarks.
     """
     return _Parser(list(_tokens(text, keywords))).parse()
 
@@ -172,8 +171,8 @@ def fold_text(text: str) -> str:
 
 def normalize_and_fold_tag(text: str) -> str:
     """Return a client's tag trimmed, normalized and folded, to compare it with others."""
-    # NFC comes first: folding turns the combining mark U+0345 into a letter, and
-    # NFC could then not sort the marks on both sides of it.
+    # Normalize first: folding turns the combining mark U+0345 into a letter, which
+    # NFC does not sort among the marks.
     return fold(normalize(text.strip()))
 
 
@@ -305,7 +304,6 @@ class _Parser:
         self._rest = tokens[::-1]  # Reversed, for `pop`.
 
     def parse(self) -> Search | None:
-        """Return the search. Raises _NotAnExpression."""
         if not self._rest:
             return None
         search = self._any()

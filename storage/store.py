@@ -20,7 +20,7 @@ from storage.tsid import Minter
 
 log = logging.getLogger("bookmarks")
 
-# All stores share one fork handler, because Python cannot unregister a handler.
+# All stores share one fork handler, because none can be unregistered.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -131,20 +131,16 @@ class Store(Reader):
                 if folders.identity == watched:
                     yield folders
                     return
-            # A restored backup has replaced the folder: lock the new folder.
+            # A restored backup has replaced the folder: lock the new one.
 
 
 class Rehearsal(Store):
-    """A store for a dry run.
-
-    All its transactions share one Transaction, which is never written to disk.
-    """
+    """A store for a dry run: its one Transaction sees all changes and stores none."""
 
     _rehearsed: Transaction | None = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Let a `with` block make changes, which later transactions see."""
         self.refresh()
         with ExitStack() as opened:
             folders = OpenFolders(self._folder, opened)

@@ -270,7 +270,6 @@ class Transaction:
             )
 
     def _remove(self, ids: list[str]) -> None:
-        """Remove the files of deleted bookmarks. Raises StorageError."""
         if not ids:
             return
         # Another process may not have synced the tombstones yet.
@@ -282,7 +281,6 @@ class Transaction:
         files.sync_folder(self.folders.bookmarks)
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
-        """Open the files of unchanged bookmarks; return their descriptors."""
         descriptors = []
         for id in self._unchanged - self._puts.keys():
             name = id + SUFFIX

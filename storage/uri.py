@@ -3,7 +3,7 @@
 import re
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
-# Scheme and host in lower case, no userinfo, no port, and a path: most uris have this form.
+# Most uris have this form: a scheme and host in lower case, and a path.
 _COMMON_FORM = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _PORT = re.compile(":[0-9]+$")
@@ -28,7 +28,7 @@ def uri_key(uri: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Return the host and port of a normalized uri, without `www.`, or an empty text."""
+    """Return the host and port of a normalized uri, without `www.`; may be empty."""
     return _host_and_port(key).removeprefix("www.")
 
 

@@ -76,12 +76,11 @@ class Watch:
 
     @property
     def is_open(self) -> bool:
-        """Whether inotify reports changes."""
+        """Whether inotify is in use."""
         return self._inotify is not None
 
     @property
     def first_folder_identity(self) -> _Identity | None:
-        """The identity of the first folder when the watch was opened."""
         return self._identities[0]
 
     def read_events(self) -> list[tuple[int, str]] | None:
