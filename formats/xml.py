@@ -190,9 +190,8 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
 
     Raises Malformed after yielding the elements before an error.
     """
-    text = decode(data, declared_charset(data))
+    text = _without_declaration(decode(data, declared_charset(data)))
     can_use_mark = _MARK not in text
-    text = _without_declaration(text)
     if can_use_mark:
         text = _mark_invalid_chars(text)
     error = None
@@ -239,9 +238,11 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
         number = int(decimal)
     else:
         number = int(hexadecimal, 16)
-    if number <= sys.maxunicode and replace_invalid_xml_chars(chr(number), ""):
-        return reference[0]
-    return _MARK
+    if number > sys.maxunicode:
+        return _MARK
+    if replace_invalid_xml_chars(chr(number), _MARK) == _MARK:
+        return _MARK
+    return reference[0]
 
 
 def _unmark_invalid_chars(element: Element) -> None:

@@ -312,8 +312,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     """Return the response to an error, in the shape of linkding's errors."""
     problem = problem_of(request, error, site)
     document = shapes.problem_document(problem)
-    if problem.status in shapes.LINKDING_STATUS_BY_STATUS:
-        problem.status = shapes.LINKDING_STATUS_BY_STATUS[problem.status]
+    problem.status = shapes.LINKDING_STATUS_BY_STATUS.get(problem.status, problem.status)
     response = _respond(document, problem.status_line)
     response.headers |= problem.headers
     return response

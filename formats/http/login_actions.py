@@ -11,10 +11,9 @@ from formats.http.login_challenge import (
     MAX_LOGIN_FORM,
     check_target,
     referring_page,
-    split_login_form,
 )
 from formats.http.request import query_parameters, read_form
-from formats.http.response import HTTPError, Response, resend_to, respond_with, see_other
+from formats.http.response import HTTPError, Response, respond_with, see_other
 from formats.http.routing import Service
 from formats.http.security import BEARER
 from formats.listing import Parameters, Site
@@ -46,15 +45,18 @@ def log_in(service: Service, request: Request) -> Response:
     _raise_404_without_tokens(service)
     site = service.site(request)
     fields = read_form(request, MAX_LOGIN_FORM)
-    target, pending_fields = split_login_form(fields)
-    sent = dict(fields).get("token", "").strip().encode()
+    values = dict(fields)
+    target = check_target(values.get("next", ""))
+    pending_fields = [pair for pair in fields if pair[0] not in ("token", "next")]
+    sent = values.get("token", "").strip().encode()
     token = find_token(sent, service.access_control.tokens)
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
     if pending_fields and target.startswith(_BOOKMARK_FORMS):
-        # The browser sends the login form, with the pending fields, to the target.
-        response = resend_to(site.url + target)
+        # 307 makes the browser send this form, with the pending fields, to the target.
+        response = see_other(site.url + target)
+        response.status = "307 Temporary Redirect"
     elif pending_fields:
         response = respond_with(HTML, write_pending_form(site, target, pending_fields))
     else:

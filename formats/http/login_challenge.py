@@ -40,12 +40,6 @@ def respond_login_page(request: Request, site: Site) -> Response:
     return respond_with(HTML, write_login_page(site, target, pending_fields))
 
 
-def split_login_form(fields: Parameters) -> tuple[str, Parameters]:
-    """Return the path for after the login, and the pending fields."""
-    pending_fields = [(name, value) for name, value in fields if name not in ("token", "next")]
-    return check_target(dict(fields).get("next", "")), pending_fields
-
-
 def check_target(target: str) -> str:
     """Return the path if it leads to a page of this service, otherwise `/`."""
     if not _TARGET.fullmatch(target) or target.startswith(_UNSAFE_BEGINNINGS):

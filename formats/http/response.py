@@ -58,13 +58,6 @@ def see_other(url: str) -> Response:
     return Response(SEE_OTHER, headers)
 
 
-def resend_to(url: str) -> Response:
-    """Make a browser send the same form to `url` (RFC 9110 section 15.4.8)."""
-    response = see_other(url)
-    response.status = "307 Temporary Redirect"
-    return response
-
-
 def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
     """Add the headers that every response has.
 
