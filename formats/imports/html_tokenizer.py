@@ -14,11 +14,11 @@ _BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
 # A part of the file begins at <DT>, or at a line with one of the other tags.
-_PART = re.compile(
+_BEGINNING_OF_PART = re.compile(
     r"""
     <DT (?=[\s>])
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
-      (?! [^<>]* > \s* <IMG )       # A linked picture is in a description.
+      (?! [^<>]* > \s* <IMG )       # Not a linked picture in a description.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -76,14 +76,18 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     part.
     """
     line = 1
-    start = 0
-    for next_part in _PART.finditer(text):
-        part = text[start : next_part.start()]
+    for part in _split_into_parts(text):
         yield from _tokenize_part(part, line, names)
         line += part.count("\n")
-        start = next_part.start()
-    yield from _tokenize_part(text[start:], line, names)
     yield Token(FILE_END)
+
+
+def _split_into_parts(text: str) -> Iterator[str]:
+    start = 0
+    for beginning in _BEGINNING_OF_PART.finditer(text):
+        yield text[start : beginning.start()]
+        start = beginning.start()
+    yield text[start:]
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:

@@ -66,10 +66,11 @@ def is_list(text: str) -> bool:
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
-    lines_with_markup = [line for line in beginning if not _read_form(_FORMS, line)]
-    if any(map(org.has_link, lines_with_markup)):
+    # A list may have brackets in its titles.
+    other_lines = [line for line in beginning if not _read_form(_FORMS, line)]
+    if any(map(org.has_link, other_lines)):
         return _read_org(text)
-    if any(map(markdown.has_link, lines_with_markup)):
+    if any(map(markdown.has_link, other_lines)):
         return _read_document(_lines(text), markdown.read_heading)
     _refuse_table(beginning)
     return _read_list(text)

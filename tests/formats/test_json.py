@@ -202,6 +202,7 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
         # Names of members in other cases and spellings; the preferred member of a role counts.
         ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
         ({"url": "https://api.example/1", "html_url": "a:b"}, {}),
+        ({"url": "https://reader.example/1", "source_url": "a:b"}, {}),
         ({"url": "a:b", "permalink": "/r/x/1"}, {}),
         ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
         ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
@@ -302,12 +303,6 @@ def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
 def test_an_unknown_date_and_a_flag_are_no_dates(value):
     value = {"url": "a:b", "saved": value, "updated": value}
     assert read(json.dumps([value])) == [("[0]", {"uri": "a:b"}, "")]
-
-
-@pytest.mark.parametrize("uri", ["url", "uri", "href"])
-def test_the_status_unread_is_a_tag(uri):
-    value = {uri: "a:b", "status": "unread", "tags": ["x"]}
-    assert read(json.dumps([value]))[0].fields == {"uri": "a:b", "tags": ["x", "unread"]}
 
 
 @pytest.mark.parametrize(
@@ -500,6 +495,7 @@ def test_folders_that_name_each_other_as_their_parents_end():
     [
         ({"is_starred": 1, "is_archived": 0}, ["starred"]),
         ({"favorite": True, "archived": True}, ["starred", "archived"]),
+        ({"status": "unread", "tags": ["x"]}, ["x", "unread"]),
         ({"state": "Archived"}, ["archived"]),
         ({"state": "SUCCEEDED", "location": "Paris"}, None),
         ({"read": False}, ["unread"]),
@@ -575,11 +571,6 @@ def test_an_array_of_addresses_is_read():
 def test_names_and_shapes_of_further_programs_are_known(value, fields):
     assert read(json.dumps([{"url": "a:b"} | value])) == [("[0]", {"uri": "a:b"} | fields, "")]
     assert not_read([{"url": "a:b"} | value]) == {}
-
-
-def test_the_address_of_the_source_precedes_that_in_the_reader():
-    (entry,) = read('[{"url": "https://reader.example/1", "source_url": "a:b"}]')
-    assert entry.fields == {"uri": "a:b"}
 
 
 def test_what_belongs_to_a_repository_is_not_read_for_its_bookmark():
