@@ -123,13 +123,11 @@ def _check_description(value: object) -> str:
 def _check_tags(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise _RuleBroken("must be an array of strings")
-    first_spellings: dict[str, str] = {}
-    for index, item in enumerate(value):
-        tag = _check_item(index, item)
-        first_spellings.setdefault(fold_tag(tag), tag)
-    if len(first_spellings) > MAX_TAGS:
-        raise _RuleBroken(f"must not be more than {MAX_TAGS}, but are {len(first_spellings)}")
-    return tuple(first_spellings.values())
+    checked = [_check_item(index, item) for index, item in enumerate(value)]
+    tags = unique_tags(checked)
+    if len(tags) > MAX_TAGS:
+        raise _RuleBroken(f"must not be more than {MAX_TAGS}, but are {len(tags)}")
+    return tuple(tags)
 
 
 def _check_item(index: int, value: object) -> str:
@@ -238,6 +236,14 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     private: bool = False  # The bookmark had the tag PRIVATE.
 
 
+def unique_tags(tags: Iterable[str]) -> list[str]:
+    """Return the tags without those that differ from an earlier one only by case."""
+    first_spellings: dict[str, str] = {}
+    for tag in tags:
+        first_spellings.setdefault(fold_tag(tag), tag)
+    return list(first_spellings.values())
+
+
 def to_text(value: Value) -> str:
     """Return a value as one text, in which commas separate tags."""
     if isinstance(value, str):
@@ -344,7 +350,8 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
     if bookmark.title == _default_title(bookmark.uri) and fields.get("title"):
         changes["title"] = fields["title"]
     if "tags" in fields:
-        changes["tags"] = _join_tags(bookmark.tags, fields["tags"])
+        tags = unique_tags([*bookmark.tags, *fields["tags"]])
+        changes["tags"] = tuple(tags[:MAX_TAGS])
     changes["created"] = min(bookmark.created, fields.get("created", bookmark.created))
     changed = msgspec.structs.replace(bookmark, **changes)
     if changed == bookmark:
@@ -355,13 +362,6 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
 def _mark_modified(bookmark: Bookmark, now: str) -> Bookmark:
     # The clock may have been set back since the bookmark was created.
     return msgspec.structs.replace(bookmark, modified=max(now, bookmark.created))
-
-
-def _join_tags(stored: tuple[str, ...], added: tuple[str, ...]) -> tuple[str, ...]:
-    first_spellings: dict[str, str] = {}
-    for tag in stored + added:
-        first_spellings.setdefault(fold_tag(tag), tag)
-    return tuple(first_spellings.values())[:MAX_TAGS]
 
 
 def _default_title(uri: str) -> str:

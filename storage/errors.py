@@ -37,7 +37,7 @@ MAX_ERRORS = 20
 
 
 class Invalid(StorageError):
-    """Values break rules: `errors` has pairs such as ("uri", "is required")."""
+    """Values break rules. `errors` has pairs such as ("uri", "is required")."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         self.errors = list(errors[:MAX_ERRORS])

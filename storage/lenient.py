@@ -11,10 +11,10 @@ from storage.bookmark import (
     Fields,
     clean,
     clean_value,
-    fold_tag,
     from_text,
     normalize,
     replace_invalid_xml_chars,
+    unique_tags,
 )
 from storage.errors import Invalid
 
@@ -78,23 +78,22 @@ def _replace_lone_surrogates(name: str, text: str, notes: list[str]) -> str:
 
 def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
     """Return the valid items of a list such as the tags, up to MAX_TAGS."""
-    first_spellings: dict[str, str] = {}
+    valid: list[str] = []
     errors: list[str] = []
     for item in _split_at_commas(name, items, notes)[:_MAX_EXAMINED_ITEMS]:
         try:
-            valid = _clean_item(name, item, notes)
+            valid.append(_clean_item(name, item, notes))
         except Invalid as error:
-            # The index is that in a list of this item alone.
+            # Drop the index, which is that in a list of this item alone.
             reason, _, _ = str(error).rpartition(" at index ")
             errors.append(reason)
-        else:
-            first_spellings.setdefault(fold_tag(valid), valid)
     if errors:
         notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
+    unique = unique_tags(valid)
     has_unexamined_items = len(items) > _MAX_EXAMINED_ITEMS
-    if has_unexamined_items or len(first_spellings) > MAX_TAGS:
+    if has_unexamined_items or len(unique) > MAX_TAGS:
         notes.append(f"only the first {MAX_TAGS} {name} are kept")
-    return list(first_spellings.values())[:MAX_TAGS]
+    return unique[:MAX_TAGS]
 
 
 def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[object]:

@@ -147,7 +147,7 @@ class Lock:
         self._locked.discard(folder)
 
     def close_in_child(self) -> None:
-        """In a forked child, close the parent's locked folders: they keep the locks."""
+        """In a forked child, close the parent's locked folders, which keep the locks."""
         for descriptor in self._locked:
             with suppress(OSError):
                 os.close(descriptor)

@@ -39,7 +39,7 @@ class _Put(NamedTuple):
 class Transaction:
     """Changes of a locked folder, which `Store.transaction` stores together.
 
-    Every method sees the changes that were made before in the transaction.
+    Every method sees the earlier changes of the transaction.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # The index was refreshed when the folder was locked, but inotify does
-            # not report writing through a hard link: read a known file again.
+            # Inotify does not report writing through a hard link, so read a known
+            # file again.
             if id in self._follower.index.items:
                 self._follower.reread(id)
             return self._follower.find(id)
@@ -193,7 +193,7 @@ class Transaction:
     def remove_restored(self, id: str) -> None:
         """Remove the old file of a restored bookmark once all changes are durable.
 
-        If that fails, the file stays in the trash, and the error is only logged.
+        If that fails, the error is only logged.
         """
         self._to_clean_up.append(id)
 
@@ -206,9 +206,9 @@ class Transaction:
     def publish(self, opened: ExitStack) -> None:
         """Write and sync all new files, then give them their names.
 
-        One file of each folder stays open until `opened` ends, for `sync`. Raises
-        Busy if another program has changed a file, or OutcomeUnknown if some of
-        the changes may be stored.
+        One file of each folder stays open for `sync`, until `opened` ends. Raises
+        Busy if another program has changed a file, or OutcomeUnknown if some changes
+        may be stored.
         """
         with ExitStack() as staged:
             bookmarks = self._open_unchanged(staged)
@@ -338,7 +338,7 @@ class Transaction:
 def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
     """Return a duplicate of the first descriptor, open until `opened` ends.
 
-    The files themselves can then be closed before the slow sync of the folder.
+    The files themselves are closed before the slow sync of the folder.
     """
     if not descriptors:
         return None

@@ -141,7 +141,7 @@ class Trash:
 
 
 def oldest_kept(keep_deleted: int) -> str:
-    """Return the time `keep_deleted` days ago, but not before 1970."""
+    """Return the timestamp of `keep_deleted` days ago, but not before 1970."""
     return timestamp(max(time.time() - keep_deleted * _SECONDS_OF_DAY, 0))
 
 
@@ -198,17 +198,17 @@ def erase(folder: Transaction, id: str) -> None:
 
 
 def _read(folder: Transaction, id: str) -> bytes:
+    """Return the content of the file of a deleted bookmark."""
     try:
         folder.find(id)
     except Gone:
-        with suppress(FileNotFoundError):
-            return _read_file(folder, id)
-    raise NotFound(id)
-
-
-def _read_file(folder: Transaction, id: str) -> bytes:
+        pass
+    else:  # The bookmark is not deleted.
+        raise NotFound(id)
     try:
         content, _ = files.read(id + SUFFIX, folder.folders.bookmarks)
+    except FileNotFoundError:
+        raise NotFound(id) from None
     except files.BadFile as error:
         raise Unreadable(id, str(error)) from None
     return content

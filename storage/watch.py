@@ -57,7 +57,7 @@ _Identity = tuple[int, int]  # The device and inode of a folder.
 class Watch:
     """Watch folders by inotify, where the system has it.
 
-    The kernel queues an event inside the system call that changes a folder, so
+    The kernel queues an event before the call that changes a folder returns, so
     `read_events` misses no finished change.
     """
 
@@ -65,7 +65,7 @@ class Watch:
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
         """Prepare to watch folders, of which only the first must exist."""
-        # os.lstat is faster with a string than with a `Path`.
+        # Strings, because os.lstat is slower with a `Path`.
         self._folders = [str(folder) for folder in folders]
         self._one_machine = one_machine
         self._inotify: INotify | None = None
