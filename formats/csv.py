@@ -12,7 +12,6 @@ from storage.bookmark import Bookmark, to_text
 # A spreadsheet would run a cell such as `=1+1` as a formula. The export writes an apostrophe before
 # it, and the import removes one. `'=1+1` gets a second apostrophe, so that its own is kept.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_begins_formula = FORMULA.match
 
 
 class _Echo:
@@ -33,8 +32,8 @@ def write(listing: Listing) -> Iterator[bytes]:
 def _cells(bookmark: Bookmark) -> list[str]:
     cells = []
     for value in astuple(bookmark):
-        text = value if isinstance(value, str) else to_text(value)
-        if _begins_formula(text):
+        text = to_text(value)
+        if FORMULA.match(text):
             text = f"'{text}"
         cells.append(text)
     return cells

@@ -42,10 +42,9 @@ class Element:
 
 
 class Collector:
-    """Collects the folders and entries of a document in `elements`.
+    """Collects the folders and entries of a document while an XML parser calls its methods.
 
-    A folder precedes its entries. An entry whose end is missing is left out. An XML parser calls
-    `start`, `data` and `end`.
+    A folder precedes its entries. An entry whose end is missing is left out.
     """
 
     def __init__(
@@ -84,9 +83,10 @@ class Collector:
         if self._begins_text(tag, innermost):
             self._text = []
             self._text_depth = self._depth
-        elif innermost.kind != self._folder:
+            return
+        if innermost.kind != self._folder:
             return  # Entries and folders inside an entry are ignored.
-        elif tag == self._folder or tag in self._entries:
+        if tag == self._folder or tag in self._entries:
             element = Element(tag, self.line(), self._depth, innermost.level + 1, attributes)
             self._open.append(element)
             if tag == self._folder:

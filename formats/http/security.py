@@ -107,7 +107,7 @@ class AccessControl:
             raise HTTPError(403, _CROSS_SITE)
 
     def _needs_no_token(self, environ: WSGIEnvironment) -> bool:
-        """Return whether everybody may send the request."""
+        """Return whether the request is allowed without a token."""
         path = environ.get("PATH_INFO", "")
         if uses_no_store(path):
             return True
@@ -195,7 +195,7 @@ def _is_sent_by_own_page(request: Request, base_url: str | None) -> bool:
 def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     """Return the origins of the service (RFC 6454 section 6.2).
 
-    Behind a proxy, the requested address may differ from the public one, `base_url`.
+    Behind a proxy, the requested address may differ from `base_url`.
     """
     requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
