@@ -274,6 +274,8 @@ def test_a_cell_for_an_unknown_date_is_ignored(cell):
         ('"[a,""b c""]"', ["a", "b c"]),
         ("[a]", ["a"]),
         ("[]", None),
+        ("{}", None),
+        ("no_tag", None),
         ('"' + "[" * 9999 + '"', ["[" * 9999]),
         ("", None),
     ],
@@ -472,8 +474,3 @@ def test_nothing_that_this_service_writes_is_named_as_not_read(app, add):
     add(uri="a:b", title="T", description="D", tags=["x"])
     entries = read_file(app.get("/?format=csv").body)
     assert [entry.skip_reason for entry in entries] == [""]
-
-
-@pytest.mark.parametrize("cell", ["{}", "no_tag"])
-def test_words_for_no_tag_are_no_tags(cell):
-    assert read(f"url,tags\na:b,{cell}\n")[0].fields == {"uri": "a:b"}

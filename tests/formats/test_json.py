@@ -159,15 +159,15 @@ def test_utf_8_and_utf_16_with_a_byte_order_mark_are_read(charset):
     assert read_bytes(text.encode(charset)) == [("[0]", {"uri": "a:é😀"}, "")]
 
 
-def test_half_a_character_is_left_to_the_importer():
-    (entry,) = read('[{"url": "a:1", "title": "\\ud83d x"}]')
-    assert entry.fields["title"] == "\ud83d x"
-
-
 @pytest.mark.parametrize(
-    "escapes, title", [("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"), ("\\\\ud83d", "\\ud83d")]
+    "escapes, title",
+    [
+        ("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"),
+        ("\\\\ud83d", "\\ud83d"),
+        ("\\ud83d x", "\ud83d x"),
+    ],
 )
-def test_escapes_of_whole_characters_are_read(escapes, title):
+def test_escapes_of_whole_and_half_characters_are_read(escapes, title):
     (entry,) = read(f'[{{"url": "a:1", "title": "{escapes}"}}]')
     assert entry.fields["title"] == title
 
@@ -462,8 +462,11 @@ def test_an_object_of_bookmarks_is_read_like_a_list(value):
     assert [e.fields["uri"] for e in read(json.dumps({"bookmarks": value, "n": 1}))] == ["a:1"]
 
 
-def test_an_empty_folder_of_firefox_may_have_annotations():
-    folder = {"type": "text/x-moz-place-container", "title": "A", "annos": [{"name": "x"}]}
+@pytest.mark.parametrize(
+    "annotation", [{"name": "x"}, {"name": "livemark/feedURI", "value": "http://a.example/rss"}]
+)
+def test_an_empty_folder_of_firefox_may_have_annotations(annotation):
+    folder = {"type": "text/x-moz-place-container", "title": "A", "annos": [annotation]}
     assert read(json.dumps({"root": "placesRoot", "children": [folder]})) == []
 
 
@@ -604,10 +607,3 @@ def test_a_tag_that_means_no_tag_elsewhere_is_kept_in_this_services_own_export()
 def test_lines_of_json_are_malformed_and_the_message_says_what_to_do():
     with pytest.raises(Malformed, match=r"line 2: extra data: put \[ \] around all"):
         read('{"url": "a:b"}\n{"url": "a:c"}\n')
-
-
-def test_an_empty_folder_of_firefox_may_have_an_address_in_its_annotations():
-    folder = {"title": "F", "type": "text/x-moz-place-container"}
-    feed = folder | {"annos": [{"name": "livemark/feedURI", "value": "http://a.example/rss"}]}
-    (entry,) = read(json.dumps(folder | {"children": [feed, {"uri": "a:b"}]}))
-    assert entry.fields["uri"] == "a:b"
