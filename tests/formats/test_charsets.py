@@ -19,6 +19,15 @@ CHARSETS = [
     ("iso-8859-1", b"\xe9\x93\x80", "é“€"),
     ("shift_jis", b"\x93\xfa\x96{\x8c\xea", "日本語"),
     ("utf8", b"\xc3\xa9", "é"),
+    ("ISO-8859-15", b"\xa4", "€"),
+    ("gb18030", b"\xd5Z", "語"),
+    # Browsers read these charsets as their supersets.
+    ("gb2312", "朱镕基".encode("gbk"), "朱镕基"),
+    ("GBK", "㐂".encode("gb18030"), "㐂"),
+    ("euc-kr", "똠방각하".encode("cp949"), "똠방각하"),
+    ("Shift_JIS", "①～表".encode("cp932"), "①～表"),
+    ("big5", "恒生裏".encode("big5hkscs"), "恒生裏"),
+    ("iso-8859-9", "“ğ”".encode("cp1254"), "“ğ”"),
 ]
 DOCUMENTS = {
     "netscape": b'<META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=%s">\n'

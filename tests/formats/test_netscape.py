@@ -458,27 +458,6 @@ def test_queries_of_firefox_are_ignored(href):
 
 
 @pytest.mark.parametrize(
-    "declared, charset, word",
-    [
-        ("iso-8859-1", "iso-8859-1", "é"),
-        ("ISO-8859-15", "iso-8859-15", "€"),
-        ("windows-1251", "windows-1251", "щ"),
-        ("koi8-r", "koi8-r", "щ"),
-        ("gb18030", "gb18030", "語"),
-        ("gb2312", "gbk", "朱镕基"),
-        ("GBK", "gb18030", "㐂"),
-        ("euc-kr", "cp949", "똠방각하"),
-        ("Shift_JIS", "cp932", "①～表"),
-        ("big5", "big5hkscs", "恒生裏"),
-        ("iso-8859-9", "cp1254", "“ğ”"),
-    ],
-)
-def test_a_declared_charset_or_its_superset_is_decoded_as_in_browsers(declared, charset, word):
-    meta = f'<meta http-equiv=content-type content="text/html; charset={declared}">\n'
-    assert read_one((meta + link('HREF="a:b"', word)).encode(charset))["title"] == word
-
-
-@pytest.mark.parametrize(
     "charset", ["utf-16", "utf-7", "unicode_escape", "x", ""]
 )
 def test_a_file_that_declares_an_unusable_charset_is_read_as_utf_8(charset):
