@@ -8,7 +8,7 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-# A transaction opens one file for each change. Many systems let a process open
+# A transaction opens a file for each change, and many systems let a process open
 # only 1,024 files.
 MAX_CHANGES = 200
 
@@ -44,7 +44,7 @@ def change_in_batches(
     change: Callable[[Transaction, _Item], _Result],
     require: Condition | None = None,
 ) -> Iterator[Outcome[_Item, _Result]]:
-    """Change many items, and yield the outcome of each once its batch is durable.
+    """Change many items. Yield the outcome of each once its batch is durable.
 
     `require` checks the collection's state before the first change. After an error,
     items without an outcome may have been changed.

@@ -60,7 +60,7 @@ def _printable(text: str) -> str:
         if character.isprintable():
             printable += character
         else:
-            printable += ascii(character)[1:-1]
+            printable += ascii(character)[1:-1]  # Without the quotes.
     return printable
 
 
@@ -167,10 +167,7 @@ def _check_name(path: Path) -> Finding | None:
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
-    """Return (value, "") for a valid file, (None, problem) for an invalid one.
-
-    A file that does not exist any more gives (None, "").
-    """
+    """Return (value, ""), (None, problem), or (None, "") for a file that is gone."""
     try:
         data, _ = files.read(path)
         return decode(path.stem, data), ""
@@ -207,8 +204,7 @@ def repair(
 ) -> tuple[list[Finding], list[Finding]]:
     """Remove the files that are safe to remove; return the removed and the other findings.
 
-    The lock of the folder keeps a running service from writing meanwhile. Raises
-    Busy, Full or Unavailable.
+    A running service cannot write meanwhile. Raises Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
     removed = []
@@ -222,7 +218,6 @@ def repair(
 
 
 def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
-    """Remove the files, and return the findings about the removed ones."""
     # A tombstone must be durable before the bookmark that it deletes is removed.
     if any(finding.tombstone for finding in findings):
         files.sync_folder(folders.tombstones)

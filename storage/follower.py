@@ -192,7 +192,7 @@ class Follower:
         return self._known[TOMBSTONES].find_changed(folder)
 
     def _take_files_to_retry(self) -> list[_File]:
-        """Return the unreadable files, but at most once in RETRY_SECONDS."""
+        """Return the unreadable files, at most once in RETRY_SECONDS."""
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
@@ -269,11 +269,10 @@ class Follower:
         return None
 
     def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark has a tombstone, even an unreadable one, or no file."""
+        """Return whether a bookmark has any tombstone, or no file."""
         bookmarks, tombstones = self.folders
         name = id + SUFFIX
-        has_tombstone = os.path.lexists(tombstones / name)
-        return has_tombstone or files.is_missing(bookmarks / name)
+        return os.path.lexists(tombstones / name) or files.is_missing(bookmarks / name)
 
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
         """Set the item of each id; None removes it."""
@@ -313,7 +312,7 @@ class Follower:
         except (files.BadFile, Invalid) as error:
             if str(error) == str(self._errors.get(id)):
                 return self._errors[id]
-            # With `--hosts` the path is a link below /proc.
+            # With `--hosts` the path is a link in /proc.
             folder = os.path.realpath(self.folders[kind])
             log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
             return error

@@ -33,7 +33,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
-    """Return the query of the parameters tag, q, uri, sort, limit and offset; ignore all others.
+    """Return the query of the parameters tag, q, uri, sort, limit and offset.
 
     Without the parameter limit, the limit is `page_size`. Raises BadQuery.
     """

@@ -280,7 +280,7 @@ def _site_or_date(word: str) -> Term | None:
 def _is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
-    first_day = text + "0000-01-01"[len(text) :]
+    first_day = text + "0000-01-01"[len(text) :]  # `2024-03` becomes `2024-03-01`.
     try:
         date.fromisoformat(first_day)
     except ValueError:
@@ -301,7 +301,7 @@ class _Parser:
         _require_few_terms(len(terms))
         if tokens.count("(") > MAX_TERMS:  # This limits the recursion of `_any`.
             raise _NotAnExpression("There are too many parentheses. Leave some out.")
-        self._rest = tokens[::-1]  # Reversed, for `pop`.
+        self._rest = tokens[::-1]  # The next token is the last, for `pop`.
 
     def parse(self) -> Search | None:
         if not self._rest:

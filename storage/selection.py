@@ -112,7 +112,7 @@ _ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
 
 
 def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
-    """Return the entries in the order `sort`, reversed: `_page` begins at the end."""
+    """Return the entries in reversed order, because `_page` begins at the end."""
     if sort == NEWEST_FIRST:
         return oldest_first
     order = _ORDERS[sort.removeprefix("-")]

@@ -86,7 +86,7 @@ class Store(Reader):
         If the block raises an error, nothing is stored. If storing raises Busy, Full
         or Unavailable, some of the changes may be stored.
         """
-        # The first reading of a folder may take seconds: do it without the lock.
+        # Read without the lock, because the first reading may take seconds.
         if not self.compares_each_time():
             self.refresh()
         transaction = None

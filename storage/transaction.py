@@ -187,7 +187,7 @@ class Transaction:
             raise Conflict(holder.bookmark.id)
 
     def delete(self, entry: Entry) -> None:
-        """Delete a bookmark: a tombstone is stored, which hides the bookmark's file."""
+        """Delete a bookmark: store a tombstone, which hides the bookmark's file."""
         self._deleted.append(entry)
 
     def remove_restored(self, id: str) -> None:

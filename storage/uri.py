@@ -96,7 +96,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _normalize_encoding(text: str) -> str:
-    """Decode unreserved characters, encode non-ASCII ones, write hexadecimal in upper case."""
+    """Decode unreserved characters, encode non-ASCII ones, and use upper-case digits."""
     return _ENCODED_OR_NOT_ASCII.sub(_normalize_one, text)
 
 
@@ -116,7 +116,7 @@ def _remove_dot_segments(path: str) -> str:
     result: list[str] = []
     for segment in segments:
         if segment == "..":
-            del result[-1:]
+            del result[-1:]  # An empty result stays empty.
         elif segment != ".":
             result.append(segment)
     if segments[-1] in (".", ".."):  # The path ends in a folder.
