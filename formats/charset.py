@@ -28,7 +28,7 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return the number of bytes that `decode` reads as windows-1252 by guess."""
+    """Return the number of bytes that `decode` would read as windows-1252 by guess."""
     if _choose_codec(data, label) or _is_utf_8(data):
         return 0
     text = data.decode("utf-8-sig", "surrogateescape")

@@ -1,4 +1,4 @@
-"""A cache of responses to GET, valid until the data folder changes."""
+"""Caches of responses."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,8 +15,8 @@ MAX_SIZE = 16 * 1024 * 1024  # The bytes of all cached responses.
 MAX_RESPONSE_SIZE = 256 * 1024  # A response of more bytes is not cached.
 OVERHEAD = 2048  # The bytes that Python needs beside the body of a response.
 
-# A response depends on these variables of the request. It does not depend on the
-# credentials: they were checked before, and visitors have a separate cache.
+# A response depends on these variables of the request, but not on its credentials: they
+# were checked before, and visitors have a separate cache.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",

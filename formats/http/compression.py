@@ -30,7 +30,6 @@ def _header_accepts_gzip(accepted: str) -> bool:
 
 
 def compress(request: Request, response: Response) -> Response:
-    """Compress the response if the client accepts gzip."""
     if not accepts_gzip(request):
         return response
     headers = response.headers

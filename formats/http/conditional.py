@@ -80,7 +80,7 @@ def _state_tag(resource: Resource) -> str:
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return Last-Modified, never in the future (RFC 9110 section 8.8.2.1)."""
+    """Return Last-Modified in seconds, never in the future (RFC 9110 section 8.8.2.1)."""
     return int(min(resource.changed_at, time.time()))
 
 

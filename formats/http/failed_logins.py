@@ -1,4 +1,4 @@
-"""Warnings in the log about failed logins, a limited number per minute."""
+"""Warnings in the log about failed logins."""
 
 import logging
 import time
@@ -11,13 +11,15 @@ PERIOD = 60.0  # In seconds.
 
 
 class FailedLogins:
-    """Log failed logins, but not so many that guessing tokens fills the disk."""
+    """Log failed logins, at most `MAX_LINES` in each `PERIOD`.
+
+    Otherwise a client that guesses tokens could fill the disk.
+    """
 
     def __init__(self) -> None:
         self._logged_at: deque[float] = deque(maxlen=MAX_LINES)
 
     def log(self, address: str) -> None:
-        """Log a failed login from this address, unless too many were logged."""
         now = time.monotonic()
         is_full = len(self._logged_at) == MAX_LINES
         if is_full and now - self._logged_at[0] < PERIOD:

@@ -110,7 +110,7 @@ class HostApplication:
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing: the first request of a host opens its folder."""
+        """Do nothing. The first request of a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)

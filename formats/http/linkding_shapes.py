@@ -31,8 +31,7 @@ WRITABLE_MEMBERS = tuple(name for name in MEMBERS if name not in _DATES)
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
 # Clients separate tags by spaces, so they send this character for a space in a tag.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
-# linkding's notes are stored in the description, below this line. The import of its files
-# does this, too.
+# linkding's notes are stored in the description, below this line, also by the import.
 _NOTES_LINE = "Notes:"
 _URL_EXISTS = "A bookmark with this URL already exists."
 # linkding's status for a status of this service, where they differ.

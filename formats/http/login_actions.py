@@ -68,7 +68,7 @@ def log_in(service: Service, request: Request) -> Response:
 def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:
     page = write_login_page(site, target, pending_fields, "This token is wrong.")
     response = respond_with(HTML, page, "401 Unauthorized")
-    # A 401 response needs a challenge. For Bearer, browsers open no password dialog.
+    # A 401 response needs a challenge.
     response.headers["WWW-Authenticate"] = BEARER
     return response
 

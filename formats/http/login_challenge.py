@@ -29,7 +29,6 @@ _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
 def respond_login_page(request: Request, site: Site) -> Response:
-    """Return the login page in place of the requested page."""
     pending_fields: Parameters = []
     target = _requested_page(request)
     if request.method == "POST":

@@ -53,7 +53,7 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
         server = waitress.create_server(app, _dispatcher=dispatcher, **settings)
     except OSError as error:
         raise _cannot_listen(host, port, error.strerror) from error
-    except ValueError as error:  # From waitress.
+    except ValueError as error:
         raise _cannot_listen(host, port, "the host name is unknown") from error
     stop = functools.partial(stop_on_signal, dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()

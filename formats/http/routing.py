@@ -137,7 +137,6 @@ class Router:
     respond_problem: Callable[[Request, Exception, Site], Response]
 
     def respond(self, service: Service, request: Request) -> Response:
-        """Return the response of the handler for the path and method."""
         route, arguments = self._find(path_of(request))
         method = request.method
         if method == "HEAD":

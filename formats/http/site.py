@@ -58,7 +58,7 @@ def parse_base_url(text: str | None) -> Site | None:
     host = parts.netloc.lower()
     # Origin has no default port (RFC 6454 section 6.2), and is compared with this host.
     host = host.removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
-    # The path may be percent-encoded already.
+    # With `%`, because the path may be percent-encoded already.
     path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")
     return Site(f"{parts.scheme}://{host}{path}", path)
 

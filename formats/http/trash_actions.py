@@ -37,7 +37,7 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
     ids.reverse()
     restored: list[str] = []  # The new ids.
     saved_again: list[str] = []  # The ids of bookmarks with the uri of a deleted one.
-    missing = 0  # The number of ids that are not in the trash.
+    missing = 0  # The number of ids that were not in the trash.
     for outcome in change_in_batches(service.store, ids, _restore_one):
         match outcome:
             case Done(_, Conflict(id=id)):
