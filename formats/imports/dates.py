@@ -58,7 +58,7 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Convert a date like `parse_date`. A number must be a date between 1990 and tomorrow."""
+    """Convert a date like `parse_date`, but no number before 1990 or after tomorrow."""
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return date

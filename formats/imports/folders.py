@@ -29,7 +29,7 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 
 
 def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
-    """Return the name of a folder, split at commas. A built-in folder gives no such tag."""
+    """Return the tags for a folder: its name, split at commas, unless it is built in."""
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
         return ()

@@ -38,13 +38,12 @@ _NAMES_BY_PREFERENCE = {
     "timeupdated dateupdated lastupdate lastupdated",
 }
 _ROLES: dict[str, str] = {}
-for _role, _names in _NAMES.items():
+for _role, _names in (_NAMES | _NAMES_BY_PREFERENCE).items():
     for _name in _names.split():
         _ROLES[_name] = _role
 _RANKS: dict[str, int] = {}
-for _role, _names in _NAMES_BY_PREFERENCE.items():
+for _names in _NAMES_BY_PREFERENCE.values():
     for _rank, _name in enumerate(_names.split()):
-        _ROLES[_name] = _role
         _RANKS[_name] = _rank
 WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
 _ROLES_OF_TEXTS = ("uri", "title", "description", "folder")  # Other values are not read.
@@ -120,8 +119,7 @@ def read_fields(
 ) -> dict[str, object]:
     """Return the fields of an entry with these columns or members.
 
-    `split_tags` returns the tags in the value of a column such as `Tags`. Flags and folders become
-    tags, too.
+    `split_tags` returns the tags in a value. Flags and folders become tags, too.
     """
     values = _group_by_role(members)
     own_tags: list[object] = []
