@@ -114,7 +114,7 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file that was only read, or was synced, so that no error matters."""
+    """Close a file that was only read or is synced: no error matters."""
     try:
         os.close(descriptor)
     except OSError:

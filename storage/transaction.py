@@ -82,10 +82,7 @@ class Transaction:
             return self._follower.state
 
     def find(self, id: str) -> Entry | None:
-        """Return the bookmark of this id, or None.
-
-        Raises Gone or Unreadable.
-        """
+        """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
         put = self._puts.get(id)
         if put:
             return put.entry
@@ -97,10 +94,7 @@ class Transaction:
             return self._follower.find(id)
 
     def get(self, id: str) -> Entry:
-        """Return the bookmark of this id.
-
-        Raises NotFound, Gone or Unreadable.
-        """
+        """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
         try:
             entry = self.find(id)
         except Gone:
@@ -112,10 +106,7 @@ class Transaction:
         return entry
 
     def holder(self, uri: str) -> Entry | None:
-        """Return the oldest bookmark that has this uri, or None.
-
-        Raises Unreadable.
-        """
+        """Return the oldest bookmark that has this uri, or None. Raises Unreadable."""
         key = uri_key(uri)
         with self._follower.mutex:
             candidate_ids = self._follower.ids_of_uri_key(key)
@@ -131,10 +122,7 @@ class Transaction:
     # --- Changing ---
 
     def mint(self) -> str:
-        """Return a new id.
-
-        No other id has its number, by which some clients know the bookmark.
-        """
+        """Return a new id. No other id has its number, which some clients use instead."""
         while True:
             id = self._minter.mint()
             number = number_of_id(id)

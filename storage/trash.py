@@ -150,15 +150,16 @@ def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
 
     A file is left alone if it has no valid tombstone or is no valid bookmark.
     """
-    is_synced = False
+    present = []
     for id in ids:
+        if not files.is_missing(id + SUFFIX, folders.bookmarks):
+            present.append(id)
+    if not present:
+        return
+    # Another process may not have synced the tombstones yet.
+    files.sync_folder(folders.tombstones)
+    for id in present:
         name = id + SUFFIX
-        if files.is_missing(name, folders.bookmarks):
-            continue
-        if not is_synced:
-            # Another process may not have synced the tombstones yet.
-            files.sync_folder(folders.tombstones)
-            is_synced = True
         with suppress(FileNotFoundError, files.BadFile, Invalid):
             data, _ = files.read(name, folders.bookmarks)
             decode_bookmark(id, data)
