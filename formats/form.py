@@ -27,7 +27,7 @@ _REPEATED_FIELDS = {
 
 
 def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
-    """Return the pairs of a URL-encoded query or form. Raises Malformed."""
+    """Return the names and values of a URL-encoded query or form. Raises Malformed."""
     try:
         return parse_qsl(
             encoded.decode("utf-8"),
@@ -52,7 +52,7 @@ def read_multipart(body: bytes, parameters: Mapping[str, str]) -> dict[str, obje
 
 
 def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the pairs of a multipart form. Raises Malformed or Invalid."""
+    """Return the names and values of a multipart form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
     reason = "cannot be a file here. A file of bookmarks goes to POST /-/import"
     files = [(part.name, reason) for part in parts if part.file_name]

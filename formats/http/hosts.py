@@ -24,7 +24,7 @@ from storage import files
 from storage.errors import StorageError, Unavailable
 from storage.store import Store
 
-# Each needs an inotify instance, and Linux by default allows a user 128.
+# Each open folder needs an inotify instance, and Linux by default allows a user 128.
 MAX_OPEN = 100
 # The token file is named after the host, and a file's name has at most 255 bytes.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
@@ -133,7 +133,7 @@ class HostApplication:
             try:
                 return HostFolder(self.root, host)
             except (FileNotFoundError, NotADirectoryError):
-                pass  # A symbolic link or a file, or nothing.
+                pass  # Nothing has this name, or a file or a symbolic link.
             except OSError as error:
                 raise Unavailable(CANNOT_BE_USED) from error
         raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")

@@ -34,7 +34,7 @@ URI_MISSING = f"is required. {_SEND_FILES}"
 
 
 def query_parameters(request: Request) -> Parameters:
-    """Return the pairs of the query. Raises Malformed."""
+    """Return the names and values of the query. Raises Malformed."""
     query = request.environ.get("QUERY_STRING")
     if not query:
         return []
@@ -46,7 +46,7 @@ def query_parameters(request: Request) -> Parameters:
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the pairs of a form. Raises HTTPError, Malformed or Invalid."""
+    """Return the names and values of a form. Raises HTTPError, Malformed or Invalid."""
     media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -196,7 +196,7 @@ def _content_length(request: Request) -> int | None:
 
 
 def _read_up_to(request: Request, size: int) -> bytes:
-    """Return `size` bytes of the body, or all. Raises Malformed."""
+    """Return `size` bytes of the body, or all if it has less. Raises Malformed."""
     chunks = []
     try:
         # `read` may return fewer bytes.

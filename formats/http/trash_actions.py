@@ -63,7 +63,7 @@ def restore(service: Service, request: Request, fields: Fields) -> Response:
 
 
 def _restore_one(folder: Transaction, id: str) -> Bookmark | Conflict:
-    """Restore a bookmark, or return Conflict, which would end the batch if it were raised."""
+    """Restore a bookmark. Return Conflict, which would end the batch if it were raised."""
     try:
         return trash.restore(folder, id).bookmark
     except Conflict as error:
