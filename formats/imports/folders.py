@@ -84,7 +84,7 @@ class Folders:
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
-        """Open a folder inside `depth` others, of which those that are missing get no tags."""
+        """Open a folder inside `depth` others. Those that are missing are opened without tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)
