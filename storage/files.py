@@ -265,8 +265,8 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    `synced_last` is one of these files, synced after the folder: on an XFS that has
-    shut down after a disk error, only the sync of a file fails.
+    If given, the open file `synced_last` is synced, too, because fsync of a folder does
+    not report the error on an XFS that has shut down after a disk error.
     """
     try:
         os.fsync(folder)

@@ -1,6 +1,6 @@
 """Import bookmarks: create or update each by its uri, and store them durably in batches."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import msgspec
@@ -128,12 +128,13 @@ class Importer:
         Raises Busy, Full or Unavailable.
         """
         bookmarks = [entry for entry in entries if not entry.skip_reason]
-        outcomes: Iterator[_Outcome] = iter(())
+        outcomes: list[_Outcome] = []
         if bookmarks:
-            changed = change_batch(self._store, bookmarks, _import_one, self._require)
-            outcomes = iter(changed)
-            self._require = None
-        # The report lists the entries in the order of the file.
+            outcomes = change_batch(self._store, bookmarks, _import_one, self._require)
+            self._require = None  # Only the first batch finds the state unchanged.
+        # The report lists all entries in the order of the file. The outcomes have
+        # this order, too: one for each entry without a skip reason.
+        remaining = iter(outcomes)
         for entry in entries:
             if entry.skip_reason == IGNORED:
                 self.report.ignored += 1
@@ -142,7 +143,7 @@ class Importer:
             elif entry.skip_reason:
                 self._add_skipped(entry, entry.skip_reason)
             else:
-                self._count_outcome(next(outcomes))
+                self._count_outcome(next(remaining))
 
     def _count_outcome(self, outcome: _Outcome) -> None:
         match outcome:

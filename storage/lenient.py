@@ -84,12 +84,14 @@ def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
         try:
             valid.append(_clean_item(name, item, notes))
         except Invalid as error:
-            # Drop the index, which is that in a list of this item alone.
+            # Each item is checked alone, so the index in the error is always 0:
+            # leave it out.
             reason, _, _ = str(error).rpartition(" at index ")
             errors.append(reason)
     if errors:
         notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
     unique = unique_tags(valid)
+    # Unexamined items may be valid, so they count as items beyond MAX_TAGS.
     has_unexamined_items = len(items) > _MAX_EXAMINED_ITEMS
     if has_unexamined_items or len(unique) > MAX_TAGS:
         notes.append(f"only the first {MAX_TAGS} {name} are kept")

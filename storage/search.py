@@ -162,7 +162,8 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Return the text as it is searched: without case, accents, typography and line breaks.
 
-    Each character is folded alone, so that a page can mark matches in the text.
+    Tags are compared by `fold`, which keeps accents. Here each character is folded
+    alone, so that a page can mark matches in the text.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -170,9 +171,9 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    """Return a client's tag trimmed, normalized and folded, to compare it with others."""
-    # Normalize first: folding turns the combining mark U+0345 into a letter, which
-    # NFC does not sort among the marks.
+    """Return a tag that a client has sent, folded as `fold_tag` folds a stored tag."""
+    # Normalize first: a client may send `ᾴ` as `α`, the mark U+0345 and an accent.
+    # Folding first makes U+0345 the letter `ι`, which gets the accent: `αί`, not `άι`.
     return fold(normalize(text.strip()))
 
 

@@ -81,10 +81,9 @@ def _normalize_authority(scheme: str, authority: str) -> str:
 
 def normalize_host(host: str) -> str:
     """Return a host, with or without a port, as in a normalized uri."""
-    # Lower before encoding: `Ä` becomes `%C3%84`, which is not lowered to `ä`.
+    # For example, `lower` makes `Ä%41` into `ä%41`, and this becomes `%C3%A4A`.
     encoded = _normalize_encoding(host.lower())
-    # Lower again, because `%41` was decoded to `A`. Encode again, because this has
-    # lowered the digits of `%C3`, too.
+    # Then `lower` makes `%c3%a4a`, and this becomes `%C3%A4a`.
     return _normalize_encoding(encoded.lower())
 
 
