@@ -81,9 +81,10 @@ class Follower:
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if id in self._errors and not self._is_unreadable(id):
-            # The file may have been corrected through a hard link, which inotify
-            # does not report.
+        error = self._errors.get(id)
+        if error and not isinstance(error, files.ReadFailed):
+            # The invalid file may have been corrected through a hard link, which
+            # inotify does not report.
             self.reread(id)
         if id in self._errors:
             raise Unreadable(id, str(self._errors[id]))
@@ -176,23 +177,28 @@ class Follower:
     def _find_changed_files(self) -> Iterator[_File]:
         """Yield each file that has changed since it was last read. Raises OSError."""
         bookmarks, tombstones = self.folders
+        known_bookmarks, known_tombstones = self._known
         unreadable = set(self._unreadable_ids())  # Only read again at the next retry.
-        for id in self._known[BOOKMARKS].find_changed(bookmarks):
-            # While its tombstone is unchanged, a deleted bookmark is not read.
-            if id not in unreadable and id not in self._known[TOMBSTONES]:
+        for id in known_bookmarks.find_changed(bookmarks):
+            # A bookmark with a known tombstone is deleted, so its file is not read.
+            # If the tombstone is removed, the loop below finds the id.
+            if id not in unreadable and id not in known_tombstones:
                 yield BOOKMARKS, id
-        for id in self._find_changed_tombstones(tombstones):
+        if tombstones.exists():
+            changed_tombstones = known_tombstones.find_changed(tombstones)
+        else:  # git removes a folder that becomes empty.
+            changed_tombstones = list(known_tombstones)
+        for id in changed_tombstones:
             if id not in unreadable:
                 yield TOMBSTONES, id
         yield from self._take_files_to_retry()
 
-    def _find_changed_tombstones(self, folder: Path) -> list[str]:
-        if not folder.exists():  # git removes a folder that becomes empty.
-            return list(self._known[TOMBSTONES])
-        return self._known[TOMBSTONES].find_changed(folder)
-
     def _take_files_to_retry(self) -> list[_File]:
-        """Return the unreadable files, at most once in RETRY_SECONDS."""
+        """Return the unreadable files, at most once in RETRY_SECONDS.
+
+        A tombstone may be the unreadable file. It is read, too, because `_read` tries
+        both files of an id that has an error.
+        """
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
@@ -202,10 +208,11 @@ class Follower:
         return bool(self._errors) and time.monotonic() >= self._retry_at
 
     def _unreadable_ids(self) -> list[str]:
-        return [id for id in self._errors if self._is_unreadable(id)]
-
-    def _is_unreadable(self, id: str) -> bool:
-        return isinstance(self._errors.get(id), files.ReadFailed)
+        return [
+            id
+            for id, error in self._errors.items()
+            if isinstance(error, files.ReadFailed)
+        ]
 
     # --- Reading the changed files ---
 

@@ -139,7 +139,7 @@ class Index:
         self.items: dict[str, Item] = {}
         # The latest ctime that an item has or had, in Unix seconds; 0 without items.
         self.changed_at = 0.0
-        self._latest = ""  # A cache for `latest`; empty if unknown.
+        self._latest: str | None = None  # A cache for `latest`; None if unknown.
         self._public: Index | None = None
         entries: list[Entry] = []
         tombstones: list[TombstoneEntry] = []
@@ -189,7 +189,7 @@ class Index:
     @property
     def latest(self) -> str:
         """The timestamp of the latest change or deletion."""
-        if not self._latest:
+        if self._latest is None:
             times = map(_change_time, self.items.values())
             self._latest = max(times, default=_EPOCH)
         return self._latest
@@ -252,12 +252,14 @@ class Index:
             self._hides_something = True
 
     def _change_latest(self, old: Item | None, new: Item | None) -> None:
+        """Update the cache for `latest`, or drop it if `old` may have been the latest."""
         if old and _change_time(old) == self._latest:
-            self._latest = ""
-        elif new and self._latest:
+            self._latest = None
+        elif new and self._latest is not None:
             self._latest = max(self._latest, _change_time(new))
 
     def _add(self, id: str, new: Item, old: Item | None) -> None:
+        """Add an item in place of `old`, which is None if the id is new."""
         self.items[id] = new
         if not old:
             self._numbers.add(id)
@@ -272,6 +274,7 @@ class Index:
             _list_of(self._by_tag, tag).insert(new, old)
 
     def _remove(self, id: str, old: Item, new: Item | None) -> None:
+        """Remove the item that `new` has replaced; None if the id is to be removed."""
         self.version = (self.version - old.version) % _VERSIONS
         if not new:
             del self.items[id]
