@@ -91,8 +91,10 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on the folder of bookmarks, for all threads and processes.
 
-    Processes lock two folders: `bookmarks` is the lock itself, and `data` is the
-    queue of those who wait for it.
+    The threads of a process take turns. Processes lock two folders: `bookmarks` is
+    the lock itself, and `data` is the queue: the process that has locked `data` is
+    the next to lock `bookmarks`. Without this queue, a busy process would lock
+    `bookmarks` again and again before others notice that it is free.
     """
 
     def __init__(self) -> None:
@@ -116,20 +118,23 @@ class Lock:
             return time.monotonic() > waits_since + LOCK_SECONDS
 
         with self._turns.take(is_wait_over):
-            # The process that has locked `data` is the next to lock `bookmarks`.
-            # Without this queue, a busy process would lock `bookmarks` again and
-            # again before others notice that it is free.
-            self._lock(folders.data, is_wait_over)
-            try:
-                self._lock(folders.bookmarks, is_wait_over)
-            finally:
-                self._unlock(folders.data)
+            self._lock_in_turn(folders, is_wait_over)
             self._held_at = time.monotonic()
             try:
                 yield
             finally:
                 self._unlock(folders.bookmarks)
                 self._held_at = time.monotonic()
+
+    def _lock_in_turn(
+        self, folders: OpenFolders, is_wait_over: Callable[[], bool]
+    ) -> None:
+        """Lock `bookmarks` in the turn of this process. Raises Busy or Unavailable."""
+        self._lock(folders.data, is_wait_over)
+        try:
+            self._lock(folders.bookmarks, is_wait_over)
+        finally:
+            self._unlock(folders.data)
 
     def _lock(self, folder: int, is_wait_over: Callable[[], bool]) -> None:
         self._locked.add(folder)

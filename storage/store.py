@@ -144,10 +144,11 @@ class Rehearsal(Store):
         self.refresh()
         with ExitStack() as opened:
             folders = OpenFolders(self._folder, opened)
+            # Reuse one transaction, so that later batches see earlier changes.
             if self._rehearsed is None:
                 self._rehearsed = Transaction(
                     self._follower, self._minter, folders
                 )
-            # The folders that the previous transaction opened are closed.
+            # The end of the previous `with` block has closed its folders.
             self._rehearsed.folders = folders
             yield self._rehearsed

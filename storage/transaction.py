@@ -39,7 +39,11 @@ class _Put(NamedTuple):
 class Transaction:
     """Changes of a locked folder, which `Store.transaction` stores together.
 
-    Every method sees the earlier changes of the transaction.
+    Every method sees the earlier changes of the transaction. While the folder is
+    locked, `publish` writes and syncs the new files, and then gives them their names.
+    After the lock is released, `sync` makes the names durable, and then removes files
+    of deleted bookmarks. In this order, a power cut cannot remove a file without
+    leaving the tombstone or the restored bookmark.
     """
 
     def __init__(
@@ -67,11 +71,9 @@ class Transaction:
         self._has_published_one = False
         self._has_published_all = False
 
-        # The ids of deleted bookmarks whose files `sync` removes at the end. If
-        # that fails for one to erase, as the client has asked, `sync` raises.
-        self._to_erase: list[str] = []
-        # If it fails for one of these, `sync` only logs the error.
-        self._to_clean_up: list[str] = []
+        # The ids of deleted bookmarks whose files `sync` removes at the end.
+        self._to_erase: list[str] = []  # `sync` raises an error.
+        self._to_clean_up: list[str] = []  # `sync` only logs an error.
 
     # --- Reading ---
 
@@ -175,18 +177,25 @@ class Transaction:
             raise Conflict(holder.bookmark.id)
 
     def delete(self, entry: Entry) -> None:
-        """Delete a bookmark: store a tombstone, which hides the bookmark's file."""
+        """Delete a bookmark: store a tombstone, which hides the bookmark's file.
+
+        The file stays in the trash. If no deleted bookmarks are kept, `sync` removes
+        it; if that fails, the error is only logged.
+        """
         self._deleted.append(entry)
 
     def remove_restored(self, id: str) -> None:
-        """Remove the old file of a restored bookmark once all changes are durable.
+        """Let `sync` remove the old file of a restored bookmark.
 
-        If that fails, the error is only logged.
+        If that fails, the error is only logged, because the bookmark is restored.
         """
         self._to_clean_up.append(id)
 
     def erase(self, id: str) -> None:
-        """Remove a deleted bookmark's file at the end; `sync` raises if that fails."""
+        """Let `sync` remove a deleted bookmark's file.
+
+        If that fails, `sync` raises the error, because the client has asked for it.
+        """
         self._to_erase.append(id)
 
     # --- Storing ---
@@ -194,23 +203,19 @@ class Transaction:
     def publish(self, opened: ExitStack) -> None:
         """Write and sync all new files, then give them their names.
 
-        One file of each folder stays open for `sync`, until `opened` ends. Raises
-        Busy if another program has changed a file, or OutcomeUnknown if some changes
-        may be stored.
+        Until `opened` ends, one file of each folder stays open, which `sync` needs to
+        notice disk errors (see `files.sync_folder`). Raises Busy if another program
+        has changed a file, or OutcomeUnknown if some changes may be stored.
         """
         with ExitStack() as staged:
-            bookmarks = self._open_unchanged(staged)
-            puts = []
-            for put in self._puts.values():
-                file = self._stage(staged, put)
-                puts.append((put, file))
-                bookmarks.append(file.descriptor)
-            tombstones = []
-            deletions = []
-            for entry in self._deleted:
-                file = self._stage_tombstone(staged, entry)
-                deletions.append((entry, file))
-                tombstones.append(file.descriptor)
+            unchanged = self._open_unchanged(staged)
+            puts = [(put, self._stage(staged, put)) for put in self._puts.values()]
+            deletions = [
+                (entry, self._stage_tombstone(staged, entry))
+                for entry in self._deleted
+            ]
+            bookmarks = unchanged + [file.descriptor for _, file in puts]
+            tombstones = [file.descriptor for _, file in deletions]
             files.sync(bookmarks + tombstones)
             self._written_bookmark = _keep_one_open(bookmarks, opened)
             self._written_tombstone = _keep_one_open(tombstones, opened)

@@ -50,9 +50,11 @@ class Trash:
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # The time and id of the last tombstone that `expire` has handled.
-        self._handled_up_to = ("", "")
-        # The number of tombstones up to this one.
+        # `expire` has handled the first `_handled_count` tombstones, and
+        # `_last_handled` is the sort key (time and id) of the last of them. If the
+        # number of tombstones up to this key differs, other programs have added or
+        # removed some of them.
+        self._last_handled = ("", "")
         self._handled_count = 0
 
     def find(
@@ -67,7 +69,7 @@ class Trash:
             tombstones = self._follower.index.tombstones
         with files.translate_disk_errors("The data folder cannot be read"):
             names = set(os.listdir(self._follower.folders[BOOKMARKS]))
-        first = bisect_left(tombstones, self._oldest(), key=tombstone_order)
+        first = bisect_left(tombstones, self._oldest_kept_key(), key=tombstone_order)
         kept = []
         for entry in reversed(tombstones[first:]):
             if entry.tombstone.id + SUFFIX in names:
@@ -105,11 +107,10 @@ class Trash:
         expired = self._expired()
         if not expired:
             return
-        # Set these first: if the removal fails, the next change must not repeat it.
-        self._handled_up_to = tombstone_order(expired[-1])
-        self._handled_count = bisect_right(
-            self._tombstones(), self._handled_up_to, key=tombstone_order
-        )
+        # The files count as handled even if their removal fails: otherwise every
+        # later change would try it again.
+        self._last_handled = tombstone_order(expired[-1])
+        self._handled_count = self._count_up_to_last_handled(self._tombstones())
         try:
             _remove(folders, [entry.tombstone.id for entry in expired])
         except StorageError as error:
@@ -122,19 +123,24 @@ class Trash:
     def _expired(self) -> Sequence[TombstoneEntry]:
         """Return tombstones whose files are to be removed, the oldest first."""
         tombstones = self._tombstones()
-        start = bisect_right(tombstones, self._handled_up_to, key=tombstone_order)
+        start = self._count_up_to_last_handled(tombstones)
         if start != self._handled_count:
-            # Another program has added or removed older tombstones: begin again.
-            start = 0
-        stop = bisect_left(tombstones, self._oldest(), key=tombstone_order)
+            start = 0  # Another program has changed older tombstones: begin again.
+        stop = bisect_left(tombstones, self._oldest_kept_key(), key=tombstone_order)
         return tombstones[start : min(stop, start + MAX_EXPIRED)]
+
+    def _count_up_to_last_handled(self, tombstones: Sequence[TombstoneEntry]) -> int:
+        return bisect_right(tombstones, self._last_handled, key=tombstone_order)
 
     def _tombstones(self) -> Sequence[TombstoneEntry]:
         with self._follower.mutex:
             return self._follower.index.tombstones
 
-    def _oldest(self) -> tuple[str, str]:
-        """Return the sort key of tombstones before which files are not kept."""
+    def _oldest_kept_key(self) -> tuple[str, str]:
+        """Return the sort key where tombstones begin whose bookmarks' files are kept.
+
+        A tombstone is sorted by its time and id. No id is before the empty id.
+        """
         if self.keep_deleted is None:
             return ("", "")
         return (oldest_kept(self.keep_deleted), "")
@@ -162,7 +168,7 @@ def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
         name = id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile, Invalid):
             data, _ = files.read(name, folders.bookmarks)
-            decode_bookmark(id, data)
+            decode_bookmark(id, data)  # Raises Invalid if it is no bookmark.
             if read_tombstone(folders, id):
                 files.remove(name, folders.bookmarks)
 
