@@ -207,7 +207,10 @@ class _Table:
 
 
 def _is_certain(uri: str, row: _Row) -> bool:
-    """Return whether the uri is right, although a quotation mark in its row is misplaced."""
+    """Return whether the uri is right, although a quotation mark in its row is misplaced.
+
+    It is right if the row has the same text, and the quotation mark cannot have changed its end.
+    """
     if not URI.fullmatch(uri) or '"' in uri:
         return False
     if uri not in row.text:
@@ -230,11 +233,11 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     """Return the non-empty fields in a row that this service has exported."""
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
-        text = cell.removeprefix("'")
-        if not FORMULA.match(text):  # Only formulas are exported with an apostrophe.
-            text = cell
-        if text:
-            fields[name] = from_text(name, text)
+        # This service exports a formula with an apostrophe before it.
+        if cell.startswith("'") and FORMULA.match(cell[1:]):
+            cell = cell[1:]
+        if cell:
+            fields[name] = from_text(name, cell)
     return fields
 
 

@@ -75,7 +75,10 @@ def stands_for_no_date(value: object) -> bool:
 
 
 def is_flag(value: object) -> bool:
-    """Return whether a value is `true` or a number below 1,000."""
+    """Return whether a value is `true` or a number below 1,000.
+
+    Some programs use the names of dates for other things, as in `"saved": true` and `"time": 12`.
+    """
     text = str(value).strip().lower()
     if _is_empty_date(text):
         return False
@@ -94,16 +97,17 @@ def _from_number(number: int) -> str | None:
     for seconds in (number, number // 1_000, _from_microseconds(number)):
         try:
             date = EPOCH + timedelta(seconds=seconds)
-        except OverflowError:
+        except OverflowError:  # After the year 9999, so the unit is smaller.
             continue
         return date.isoformat() + "Z"
     return None
 
 
 def _from_microseconds(number: int) -> int:
-    """Return the seconds since 1970. Chromium counts from 1601."""
+    """Return the seconds since 1970."""
     seconds = number // 1_000_000
-    if seconds > SECONDS_FROM_1601_TO_1970:  # It would be after 2338.
+    # So many seconds since 1970 would be after 2338, so this is Chromium's count from 1601.
+    if seconds > SECONDS_FROM_1601_TO_1970:
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
 
@@ -118,7 +122,8 @@ def _from_text(text: str) -> str | None:
         return date
     readings = {_parse(datetime.strptime, text, format) for format in _FORMATS}
     readings.discard(None)
-    if len(readings) != 1:  # 02/01/2023 01:02:03 has two.
+    # 02/01/2023 01:02:03 is ambiguous: it begins with the day or with the month.
+    if len(readings) != 1:
         return None
     return readings.pop()
 

@@ -91,9 +91,13 @@ def _split_into_parts(text: str) -> Iterator[str]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
+    """Yield the tokens of a part that begins in this line.
+
+    The text of a token ends at the next token, so a token is yielded when the next one is found.
+    """
     token = Token(PART, line)
-    texts: list[str] = []  # The pieces of the text of `token`.
-    position = 0
+    texts: list[str] = []  # The pieces of the text of `token` so far.
+    position = 0  # The part is read up to here, and `line` is the line of this position.
     while tag := _TAG.search(part, position):
         texts.append(part[position : tag.start()])
         line += part.count("\n", position, tag.start())
@@ -111,7 +115,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
         elif name.removeprefix("/") in _MARKUP_TAGS:
             _, position = _parse_attributes(part, position)
         elif not name.startswith(("!", "?")):
-            texts.append(tag[0])
+            texts.append(tag[0])  # The rest of this tag follows as text.
         line += part.count("\n", tag.start(), position)
     texts.append(part[position:])
     yield token._replace(text="".join(texts))

@@ -121,11 +121,16 @@ class _Walk:
     def _entries_in_folder(
         self, members: Members, containers: Members, position: _Position
     ) -> Iterator[ImportedEntry]:
-        """Yield the entries in the containers of a folder."""
+        """Yield the entries in the containers of a folder.
+
+        In `{"name": "Travel", "children": [{"url": "https://maps.example/"}]}`, `children` is the
+        only container.
+        """
         others = {name: value for name, value in members.items() if name not in containers}
         self._count_unread(others)
         tags = position.tags
-        # Without `children`, the name of the outermost object may be that of the user.
+        # Without `children`, the outermost object may have the name of the user:
+        # {"name": "Ann", "bookmarks": […]}.
         if position.depth > 0 or "children" in members:
             tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():

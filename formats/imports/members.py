@@ -1,7 +1,6 @@
 """Read the members of an object in JSON, or the attributes of an element in XML."""
 
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from formats.imports.roles import WORDS_FOR_NO_TAG, is_read, read_fields, role_of
 from storage.bookmark import split_tags
@@ -77,8 +76,9 @@ def _tags_of_pinboard(value: object) -> list[object]:
 def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
     """Yield the members of the objects inside an entry."""
     for name, value in members.items():
-        if _is_folder_of_entry(value, name):
-            yield name, title_of(value)
+        folder = _folder_of_entry(name, value)
+        if folder:
+            yield name, folder
     content = members.get("content")  # Karakeep
     if isinstance(content, dict):
         yield "content_url", content.get("url")
@@ -94,17 +94,17 @@ def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
             yield "description", annotation.get("value")
 
 
-def _is_folder_of_entry(value: object, name: str) -> TypeGuard[Members]:
-    """Return whether a member is the folder of an entry: `"folder": {"name": "a"}`."""
-    if role_of(name) != "folder" or not isinstance(value, dict):
-        return False
-    return title_of(value) != ""
+def _folder_of_entry(name: str, value: object) -> str:
+    """Return the name of the folder in a member such as `"folder": {"name": "a"}`, or ""."""
+    if role_of(name) == "folder" and isinstance(value, dict):
+        return title_of(value)
+    return ""
 
 
 def unread_members(members: Members) -> Iterator[tuple[str, int]]:
     """Yield each member that the import does not read, and its number of values."""
     for name, value in members.items():
-        if name in _READ_MEMBERS or is_read(name, value) or _is_folder_of_entry(value, name):
+        if _is_read_member(name, value):
             continue
         if name in _INNER_MEMBERS and isinstance(value, dict):
             for inner_name, inner_value in value.items():
@@ -116,18 +116,28 @@ def unread_members(members: Members) -> Iterator[tuple[str, int]]:
             yield name, 1
 
 
-def flatten_repository(members: Members) -> Members:
-    """Merge the object `repo` of a GitHub star into the star. Other objects stay the same.
+def _is_read_member(name: str, value: object) -> bool:
+    if name in _READ_MEMBERS or is_read(name, value):
+        return True
+    return _folder_of_entry(name, value) != ""
 
-    The dates and flags of the repository are renamed to `repo.created_at` and so on, so that the
-    report names them as not read.
-    """
+
+def flatten_repository(members: Members) -> Members:
+    """Merge the object `repo` of a GitHub star into the star. Other objects stay the same."""
     repository = members.get("repo")
     if isinstance(repository, dict) and not has_address(members):
         members = members | repository
         del members["repo"]
-    if "full_name" not in members or "html_url" not in members:
-        return members
+    if "full_name" in members and "html_url" in members:  # A repository of GitHub.
+        return _rename_members_of_repository(members)
+    return members
+
+
+def _rename_members_of_repository(members: Members) -> Members:
+    """Rename the dates and flags of a repository to `repo.created_at` and so on.
+
+    The report then names them as not read.
+    """
     renamed = {}
     for name, value in members.items():
         if name in _MEMBERS_OF_REPOSITORY:

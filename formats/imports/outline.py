@@ -19,12 +19,13 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.kind == "post":
-            # The report shows the title of a post without an address.
-            fields.setdefault("title", fields.get("description", ""))
+            if "title" not in fields:
+                # A post without an address has its title here. The report shows it.
+                fields["title"] = fields.get("description", "")
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            folders.open(())
+            folders.open(())  # Outlines inside this entry get the tags of the folders around it.
         else:
             name = element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))
@@ -33,7 +34,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 def _members(attributes: dict[str, str]) -> Members:
     """Return the attributes, with those of OPML under known names, too.
 
-    A feed (`xmlUrl`) is the description of its site (`htmlUrl`), if both are there.
+    If an outline has two addresses, that of the site (`htmlUrl`) is the address of the entry, and
+    that of the feed (`xmlUrl`) goes into the note.
     """
     members: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")

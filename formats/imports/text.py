@@ -196,20 +196,22 @@ _QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
 
-def _find_links(line: str) -> Iterator[_Fields]:
-    """Yield the fields of each link in a line."""
+def _find_links(line: str) -> Iterable[_Fields]:
+    """Return the fields of each link in a line."""
     fields = _read_form(_FORMS, line)
-    item = _LIST_MARKER.sub("", line)
     if fields:
-        yield fields
-    elif org.has_link(item):
-        yield from org.find_links(item)
-    elif markdown.has_link(item):
-        yield from markdown.find_links(item)
-    elif item.count("://") < 2:
-        fields = _read_form(_FORMS_WITH_BLANKS, item)
-        if fields:
-            yield fields
+        return [fields]
+    item = _LIST_MARKER.sub("", line)
+    if org.has_link(item):
+        return org.find_links(item)
+    if markdown.has_link(item):
+        return markdown.find_links(item)
+    if item.count("://") > 1:  # A line with two addresses is ambiguous.
+        return []
+    fields = _read_form(_FORMS_WITH_BLANKS, item)
+    if fields:
+        return [fields]
+    return []
 
 
 def _read_form(forms: tuple[Callable[[str], _Fields | None], ...], line: str) -> _Fields | None:
@@ -290,6 +292,6 @@ def _read_title_and_uri(line: str) -> _Fields | None:
     return {"uri": uri, "title": title.strip()}
 
 
-# These forms are clear. A line with two addresses would have several readings in the others.
+# These forms are clear. A line with two addresses would be ambiguous in the others.
 _FORMS = (_read_own, _read_onetab, _read_uri)
 _FORMS_WITH_BLANKS = (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri)
