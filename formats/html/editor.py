@@ -28,7 +28,6 @@ class _Input(NamedTuple):
 
     label: str
     attributes: str = 'dir="auto"'  # The HTML attributes of the input element.
-    hint: str = ""
     is_multiline: bool = False
 
 
@@ -37,11 +36,11 @@ _INPUTS = {
         "Address",
         'dir="auto" required inputmode="url" autocapitalize="none" spellcheck="false"',
     ),
-    "title": _Input("Title", hint="Leave it empty to use the address."),
+    "title": _Input("Title", 'dir="auto" placeholder="The address, if you leave it empty"'),
     "tags": _Input(
         "Tags",
-        'dir="auto" autocapitalize="none" data-completes="tags"',
-        "Separate tags with commas.",
+        'dir="auto" placeholder="Separated by commas" autocapitalize="none" '
+        'data-completes="tags"',
         is_multiline=True,
     ),
     "description": _Input("Description", is_multiline=True),
@@ -240,9 +239,11 @@ def _unread_checkbox(form: BookmarkForm) -> str:
 
 
 def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
-    label, attributes, hint, is_multiline = _INPUTS[name]
-    note_attributes, note_html = field_note(name, note or ("hint", hint))
-    attributes += note_attributes
+    label, attributes, is_multiline = _INPUTS[name]
+    note_html = ""
+    if note:
+        note_attributes, note_html = field_note(name, note)
+        attributes += note_attributes
     if has_focus:
         attributes += " autofocus"
     input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'

@@ -53,7 +53,7 @@ def _add_link(site: Site, listing: Listing | None) -> str:
     address = f"{site.path}/-/add"
     if listing:  # The form then leads back to the list.
         address = with_query(address, [("_list", listing.list_query)])
-    return f'<a class="button primary" id="add" href="{e(address)}">Add</a>\n'
+    return f'<a class="button" id="add" href="{e(address)}">Add</a>\n'
 
 
 def begin_login(title: str, site: Site) -> str:
@@ -243,9 +243,16 @@ _PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "L
 
 
 def page_links(links: Mapping[str, str]) -> str:
-    """Return links to other pages of a list by link relation, such as next."""
+    """Return links to other pages of a list by link relation, such as next.
+
+    The first page has no link to itself, and neither has the last.
+    """
     html = ""
     for relation, address in links.items():
+        if relation == "first" and "prev" not in links:
+            continue
+        if relation == "last" and "next" not in links:
+            continue
         attributes = ""
         if relation in ("prev", "next"):  # HTML does not define the relations first and last.
             attributes = f" rel={relation}"

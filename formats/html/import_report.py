@@ -25,6 +25,8 @@ def _entries(report: ImportReport) -> str:
     items = []
     for entry in report.entries:
         place = e(str(entry.place))
+        if entry.line:
+            place = f"line {entry.line}"
         reason = people_text(entry.reason)
         items.append(
             f'<li><p><strong dir="auto">{e(entry.value)}</strong> <span>{place}</span></p>\n'

@@ -10,7 +10,7 @@ from formats.listing import Listing, Parameters
 # presses the first button.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
-_CLASSES = {"add": "primary", "merge": "primary", "rename": "primary", "delete": "wrong"}
+_CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
 # On touch screens, CSS shows the checkboxes of the items only while this checkbox is checked.
 # UNCHECK resets the form, and so unchecks this checkbox, too.
 SELECT = (

@@ -115,6 +115,7 @@
     input.after(list);
     const isCombobox = input.matches("input"); // A field of several lines cannot have the role.
     if (isCombobox) input.role = "combobox";
+    else input.style.fieldSizing = "content"; // Validators do not know this.
     input.ariaAutoComplete = "list";
     input.setAttribute("aria-controls", list.id);
     const selected = () => find("[aria-selected=true]", list);
@@ -311,8 +312,7 @@
 
   // Replace an item by its newer version, in which the same is checked and open.
   function replaceItem(old, newer) {
-    const details = find("details", newer);
-    if (details) details.open = Boolean(find("[open]", old));
+    for (const details of findAll("details", newer)) details.open = Boolean(find("[open]", old));
     for (const box of findAll("[name=selected]", newer)) box.checked = find("[name=selected]", old).checked;
     newer.classList.toggle("current", old.matches(".current"));
     if (!old.isEqualNode(newer)) old.replaceWith(newer); // An equal item keeps the focus.

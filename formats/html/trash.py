@@ -51,12 +51,12 @@ def _bar(site: Site) -> str:
 def _summary(total: int, days: int | None) -> str:
     if days == 0:
         return "This service keeps nothing of a deleted bookmark."
-    if not total:
-        return "No deleted bookmark can be put back."
-    number = number_of_bookmarks(total)
     if days is None:
-        return number
+        return number_of_bookmarks(total)
     period = number_of(days, "day")
+    if not total:
+        return f"Nothing here. A deleted bookmark is kept for {period}."
+    number = number_of_bookmarks(total)
     return f"{number}, each kept for {period}"
 
 

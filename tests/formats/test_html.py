@@ -447,9 +447,26 @@ def test_the_button_of_one_bookmark_puts_back_this_one_alone(app):
     assert [b["title"] for b in app.get("/").json] == ["T1 <b>"]
 
 
+@pytest.mark.parametrize(
+    "offset, labels",
+    [(0, ["Next", "Last"]), (1, ["First", "Previous", "Next", "Last"]), (2, ["First", "Previous"])],
+)
+def test_the_first_and_the_last_page_have_no_link_to_themselves(app, add, offset, labels):
+    for n in range(3):
+        add(f"https://{n}.example/")
+    page = app.get(f"/?limit=1&offset={offset}", headers=PAGE, status=200).html
+    assert [link.text for link in page.select(".pages a")] == labels
+
+
+def test_the_report_of_an_import_names_the_line_of_a_skipped_entry(app):
+    file = ("file", "a.csv", b"uri,title\nnone,x\n")
+    page = app.post("/-/import", upload_files=[file], headers=PAGE).html
+    assert page.select_one(".report span").text == "line 2"
+
+
 def test_an_empty_trash_has_nothing_to_select(app):
     page = app.get("/-/trash", headers=PAGE, status=200).html.main
-    assert page.select_one(".total").text == "No deleted bookmark can be put back."
+    assert page.select_one(".total").text == "Nothing here. A deleted bookmark is kept for 30 days."
     assert page.select_one(".select") is None
 
 

@@ -92,17 +92,34 @@ def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, s
     browser.wait(lambda: len(browser.stored()) == len(SAMPLES))
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_many_tags_are_one_line_until_the_bookmark_is_the_current_one(browser, width):
+@pytest.mark.parametrize("width, height", [(1280, 96), (390, 80)])
+def test_many_tags_are_few_lines_until_the_bookmark_is_the_current_one(browser, width, height):
     set_width(browser, width)
     browser.post("https://a.example/", title="T", tags=[f"tag number {n}" for n in range(30)])
     browser.open()
     item = browser.find(".list > li")
-    assert item.size["height"] <= 80
+    assert item.size["height"] <= height
     browser.press("j")
     last = browser.all(".list .tags a")[-1]
-    assert item.size["height"] > 80
+    assert item.size["height"] > height
     assert last.rect["x"] + last.size["width"] <= width
+
+
+def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
+    tags = [f"a longer tag {n}" for n in range(8)]
+    browser.post("https://a.example/", title="A long title " * 12, tags=tags)
+    browser.open()
+    ActionChains(browser.driver).move_to_element(browser.find(".list > li")).perform()
+    # The topmost element at the middle of each control must be the control itself.
+    script = """
+        const {x, y, width, height} = arguments[0].getBoundingClientRect();
+        const top = document.elementFromPoint(x + width / 2, y + height / 2);
+        return arguments[0].contains(top);
+    """
+    controls = browser.all(".list .tags a") + browser.all(".list .actions > *")
+    assert len(controls) == 11
+    for control in controls:
+        assert browser.driver.execute_script(script, control), control.text
 
 
 def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
