@@ -130,7 +130,7 @@ def parse(document: bytes, target: Collector) -> None:
     parser = DefusedXMLParser(target=target)  # It refuses declarations of entities.
     expat = parser.parser
     expat.StartNamespaceDeclHandler = _refuse_long_namespace
-    expat.AttlistDeclHandler = _AttributeDeclarations().add
+    expat.AttlistDeclHandler = _AttributeDeclarations().check
     target.line = lambda: int(expat.CurrentLineNumber)
     codec = find_codec(declared_charset(document))
     try:
@@ -160,10 +160,13 @@ class _AttributeDeclarations:
     def __init__(self) -> None:
         self._count = 0
 
-    def add(
+    def check(
         self, element: str, name: str, kind: str, default: str | None, required: bool
     ) -> None:
-        """Refuse what expat would add to every element: many attributes and default values."""
+        """Refuse what expat would add to every element: many attributes and default values.
+
+        Expat calls this for each declared attribute.
+        """
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")

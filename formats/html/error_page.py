@@ -66,7 +66,7 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     """Return the page of a problem. The page shows nothing of the collection."""
-    site = replace(site, count_unread=int)  # Calling int returns 0.
+    site = replace(site, count_unread=_count_nothing)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
@@ -74,14 +74,20 @@ def write_problem(problem: Problem, site: Site) -> bytes:
     return write_page(problem.heading, main, site).encode()
 
 
+def _count_nothing() -> int:
+    """Return 0, so that the page of a problem does not tell how many bookmarks are unread."""
+    return 0
+
+
 def problem_html(problem: Problem) -> str:
     """Return the errors of a problem as HTML."""
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
-    html = f"<p>{detail}</p>\n"
     if problem.status == 400:
         html = f'<p>The service cannot read this.</p>\n<p class="hint">{detail}</p>\n'
+    else:
+        html = f"<p>{detail}</p>\n"
     if problem.bookmark_url:
         url = e(problem.bookmark_url)
         html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'

@@ -53,7 +53,8 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
         label = "Delete"
     buttons = frame.submit_button(label, cancel)
     form = frame.post_form(site.path + target, pending_fields, buttons)
-    site = replace(site, is_visitor=False)  # This request came without the cookie of the login.
+    # The login happened in this request, so `site` still treats the user as a visitor.
+    site = replace(site, is_visitor=False)
     values = values_html(pending_fields)
     main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
     return frame.write_page("This is not done yet", main, site).encode()

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from formats.html.frame import e
@@ -10,11 +11,16 @@ from storage.search import fold_text
 
 Escape = Callable[[str], str]  # From a text to HTML.
 
-# A folded text, and for each of its characters the start and the end in the original text.
-_Folded = tuple[str, Sequence[int], Sequence[int]]
-
 # Percent-encoded characters, such as `%C3%A9`, or any other character.
 _ENCODED_OR_ONE = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
+
+
+class _Folding(NamedTuple):
+    """A folded text, with the positions to mark its matches in the original text."""
+
+    text: str
+    starts: Sequence[int]  # For each character of `text`, where its original begins.
+    ends: Sequence[int]  # For each character of `text`, where its original ends.
 
 
 def marker(words: Iterable[str]) -> Escape:
@@ -42,20 +48,21 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     long searches would take up to 1.5 GB.
     """
     matches = []
-    for folded, starts, ends in _foldings(text):
+    for folding in _foldings(text):
         for word in words:
-            start = folded.find(word)
+            start = folding.text.find(word)
             while start >= 0:
                 end = start + len(word)
-                matches.append((starts[start], ends[end - 1]))
-                start = folded.find(word, end)
+                matches.append((folding.starts[start], folding.ends[end - 1]))
+                start = folding.text.find(word, end)
     return matches
 
 
-def _foldings(text: str) -> Iterator[_Folded]:
+def _foldings(text: str) -> Iterator[_Folding]:
     """Yield the text folded, and if it has percent-encoded characters, decoded and folded."""
     if text.isascii():  # Each character is folded to one.
-        yield fold_text(text), range(len(text)), range(1, len(text) + 1)
+        length = len(text)
+        yield _Folding(fold_text(text), range(length), range(1, length + 1))
     else:
         yield _fold_pieces(enumerate(text))
     if unquote(text) != text:
@@ -63,7 +70,7 @@ def _foldings(text: str) -> Iterator[_Folded]:
         yield _fold_pieces((piece.start(), piece[0]) for piece in pieces)
 
 
-def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folded:
+def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folding:
     """Fold pieces of a text, each with its position.
 
     Folding replaces a piece by none, one or several characters: "ﬁ" becomes "fi", so "aﬁ" has the
@@ -77,7 +84,7 @@ def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folded:
         folded_text += folded
         starts += [start] * len(folded)
         ends += [start + len(piece)] * len(folded)
-    return folded_text, starts, ends
+    return _Folding(folded_text, starts, ends)
 
 
 @functools.lru_cache(maxsize=4096)

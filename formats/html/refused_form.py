@@ -45,7 +45,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
 def _notes(problem: Problem) -> dict[str, Note]:
     """Return the error of each wrong field, for the form."""
     errors = _sentences(problem)
-    if problem.bookmark_url:
+    if problem.bookmark_url:  # Another bookmark has the typed address.
         errors = {"uri": detail_html(problem)}
     return {name: ("error", text) for name, text in errors.items()}
 
@@ -54,7 +54,7 @@ def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     names = [name for name, _ in problem.errors]
-    if not names or not LABELS.keys() >= set(names):
+    if not names or any(name not in LABELS for name in names):
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
     # Each error stands below its field.
     links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in names]

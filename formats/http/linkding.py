@@ -191,8 +191,7 @@ def create(service: Service, request: Request) -> Response:
         raise Invalid([("url", _REQUIRED)])
     # The form of linkding's browser extension shows the stored tags, so the sent tags
     # replace them. The extension's context menu does not, so the sent tags are added.
-    # Only the form sends notes.
-    replaces_tags = "notes" in sent
+    replaces_tags = _is_sent_by_form(sent)
     for name in ("title", "description", "notes"):
         if not sent.get(name):  # An empty text must not overwrite a stored one.
             sent.pop(name, None)
@@ -207,6 +206,10 @@ def create(service: Service, request: Request) -> Response:
         folder.put(after, before)
     # linkding responds 201 even if the bookmark existed.
     return _respond(shapes.bookmark_document(after), CREATED)
+
+
+def _is_sent_by_form(sent: Members) -> bool:
+    return "notes" in sent  # The context menu sends no notes.
 
 
 def _add_to(

@@ -57,14 +57,14 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
     size = 0  # The bytes of the current request that have arrived.
 
     def received(self, data: bytes) -> object:
-        if self.request is None:
+        if self.request is None:  # A new request begins.
             self.started = time.time()
             self.size = 0
         self.size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes a connection without activity. Count no activity for a
-            # request that arrives too slowly.
+            # waitress closes a connection whose last activity is too old. A request below
+            # MIN_RATE gets an old one.
             latest = self.started + self.size / MIN_RATE
             self.last_activity = min(time.time(), latest)
         return result
@@ -73,7 +73,8 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder is full. waitress would keep a core busy.
+            # The temporary folder is full. waitress would retry the write forever, so close
+            # the connection.
             self.will_close = True
             raise
 
