@@ -99,33 +99,42 @@ class OpenStores:
         return make_caches(store)
 
 
+# Makes the application over a folder, whose store it opens by calling the function.
+_MakeApplication = Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
+
+
 @dataclass
 class HostApplication:
     """The WSGI callable for all folders `root/{host}`."""
 
     root: Path
-    make_application: Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
+    make_application: _MakeApplication
     stores: OpenStores
     access_control: AccessControl  # Its tokens are for hosts without a token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing. The first request of a host opens its folder."""
+        """Do nothing when the server starts. The first request of a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         try:
-            host = host_name(f"//{requested_host(request) or ''}")
-            environ[HOST_VARIABLE] = host
-            folder = self._find_folder(host)
-            control = self._control_access(host)
-            open_caches = functools.partial(self.stores.get, folder)
-            app = self.make_application(folder.path, open_caches, control)
+            app = self._requested_application(request)
         except Exception as error:
             response = problems.respond_problem(request, error, requested_site(request))
             add_common_headers(response, has_tokens=False, is_public=False)
             return send(request, response, start_response)
         return app(environ, start_response)
+
+    def _requested_application(self, request: Request) -> WSGIApplication:
+        """Return the application of the requested host. Raises HTTPError or Unavailable."""
+        host_header = requested_host(request) or ""
+        host = host_name("//" + host_header)
+        request.environ[HOST_VARIABLE] = host
+        folder = self._find_folder(host)
+        control = self._control_access(host)
+        open_caches = functools.partial(self.stores.get, folder)
+        return self.make_application(folder.path, open_caches, control)
 
     def _find_folder(self, host: str) -> HostFolder:
         """Return the folder of a host. Raises HTTPError if it has none, or Unavailable."""

@@ -48,15 +48,7 @@ def _press(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], button: str
 ) -> Response:
     """Do what the pressed button means, such as "delete", to these bookmarks."""
-    results = ChangedBookmarks(
-        is_deletion=button == "delete", is_kept=service.store.trash.keep_deleted != 0
-    )
-    act_on_one = functools.partial(
-        _act_unless_newer,
-        shown_versions=set(fields.get("_shown", "").split()),
-        action=_action_of(button, fields),
-    )
-    _act_on_all(service.store, ids, act_on_one, results)
+    results = _act_on_all(service.store, ids, button, fields)
     if results.all_failed:
         _, first_error = results.failed[0]
         raise first_error
@@ -64,15 +56,20 @@ def _press(
 
 
 def _act_on_all(
-    store: Store,
-    ids: Sequence[str],
-    act_on_one: Callable[[Transaction, str], "_Result"],
-    results: ChangedBookmarks,
-) -> None:
-    """Act on the bookmarks in batches, and add the result for each to `results`.
+    store: Store, ids: Sequence[str], button: str, fields: Fields
+) -> ChangedBookmarks:
+    """Act on the bookmarks in batches, and return what happened to them.
 
     Raises StorageError if an error occurs before any bookmark was changed.
     """
+    action = _action_of(button, fields)
+    shown_versions = set(fields.get("_shown", "").split())
+
+    def act_on_one(folder: Transaction, id: str) -> _Result:
+        return _act_unless_newer(folder, id, shown_versions, action)
+
+    is_kept = store.trash.keep_deleted != 0
+    results = ChangedBookmarks(is_deletion=button == "delete", is_kept=is_kept)
     try:
         for outcome in change_in_batches(store, ids, act_on_one):
             _add_outcome(results, outcome)
@@ -86,6 +83,7 @@ def _act_on_all(
         # Earlier batches are stored. The remaining bookmarks were left alone.
         remaining = len(ids) - results.count
         results.failed += [(None, error)] * remaining
+    return results
 
 
 def _respond(

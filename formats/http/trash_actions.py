@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+import msgspec
 from webob import Request
 
 from formats.html.refused_form import write_not_done
@@ -16,6 +17,7 @@ from storage.batch import Done, Failed, change_in_batches
 from storage.bookmark import Bookmark
 from storage.errors import Conflict, NotFound, StorageError
 from storage.query import parse_query
+from storage.store import Store
 from storage.transaction import Transaction
 
 
@@ -32,34 +34,44 @@ def show_trash(service: Service, request: Request) -> Response:
 @form_handler(write_not_done)
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back, and return to the list or the trash."""
-    ids = _chosen(fields)
-    # Restore the last bookmark first: it gets the oldest of the new ids, so lists show it last.
-    ids.reverse()
-    restored: list[str] = []  # The new ids.
-    saved_again: list[str] = []  # The ids of bookmarks with the uri of a deleted one.
-    missing = 0  # The number of ids that were not in the trash.
-    for outcome in change_in_batches(service.store, ids, _restore_one):
-        match outcome:
-            case Done(_, Conflict(id=id)):
-                saved_again.append(id)
-            case Done(_, Bookmark(id=id)):
-                restored.append(id)
-            case Failed(_, NotFound()):
-                missing += 1
-            case Failed(_, error):
-                raise error
+    results = _restore_all(service.store, _chosen(fields))
     site = service.site(request)
-    if saved_again or missing:
-        holders = _find_readable(service, saved_again)
-        page = write_not_restored(len(restored), holders, missing, site)
+    restored = results.restored
+    if results.saved_again or results.missing:
+        holders = _find_readable(service, results.saved_again)
+        page = write_not_restored(len(restored), holders, results.missing, site)
         status = OK
         if not restored:
             status = "409 Conflict"
         return respond_page(page, status)
-    results = {"restored": len(restored)}
+    counts = {"restored": len(restored)}
     if "_list" in fields:
-        return see_other(list_address(site.url, fields["_list"], restored[-1], results))
-    return see_other(with_query(f"{site.url}/-/trash", list(results.items())))
+        return see_other(list_address(site.url, fields["_list"], restored[-1], counts))
+    return see_other(with_query(f"{site.url}/-/trash", list(counts.items())))
+
+
+class _Results(msgspec.Struct):
+    """What happened to the bookmarks to restore."""
+
+    restored: list[str] = []  # The new ids.
+    saved_again: list[str] = []  # The ids of bookmarks with the uri of a deleted one.
+    missing: int = 0  # The number of ids that were not in the trash.
+
+
+def _restore_all(store: Store, ids: list[str]) -> _Results:
+    """Restore the last bookmark first: it gets the oldest new id, so lists show it last."""
+    results = _Results()
+    for outcome in change_in_batches(store, reversed(ids), _restore_one):
+        match outcome:
+            case Done(_, Conflict() as conflict):
+                results.saved_again.append(conflict.id)
+            case Done(_, Bookmark() as bookmark):
+                results.restored.append(bookmark.id)
+            case Failed(_, NotFound()):
+                results.missing += 1
+            case Failed(_, error):
+                raise error
+    return results
 
 
 def _restore_one(folder: Transaction, id: str) -> Bookmark | Conflict:
