@@ -1,7 +1,7 @@
 """Durable file operations: read, stage, publish and sync.
 
 A new file is synced before it gets its name, so a power cut never leaves a part
-of a file.
+of a file. Its folder is synced after that, so a power cut never loses the name.
 """
 
 import errno
@@ -20,6 +20,7 @@ from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 # A bookmark needs less than 1 MiB, but other programs may add JSON members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
+# A younger temporary file may belong to a writer that still runs.
 ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
 

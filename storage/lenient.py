@@ -54,7 +54,7 @@ def _clean_each(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
 
 
 def _repair_text(name: str, text: str, notes: list[str]) -> str:
-    """Return the text as the rule of its field allows it, and note what is changed."""
+    """Return a text that keeps the rule of its field. Adds notes about what is changed."""
     text = _replace_lone_surrogates(name, text, notes)
     if name not in _MAX_LENGTHS:
         return text

@@ -83,10 +83,10 @@ class OpenStores:
         if caches is None:
             # If another thread has added the same folder meanwhile, use its caches.
             caches = self._caches.setdefault(key, self._make(folder))
-        with suppress(KeyError):  # Another thread may have removed this folder.
+        with suppress(KeyError):  # Other threads may have removed these folders.
             self._caches.move_to_end(key)
-        while len(self._caches) > self._max_open:
-            self._caches.popitem(last=False)
+            while len(self._caches) > self._max_open:
+                self._caches.popitem(last=False)
         return caches
 
     def _make(self, folder: HostFolder) -> Caches:

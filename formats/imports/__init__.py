@@ -28,6 +28,7 @@ CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
+# Such an entry takes as much time as a bookmark. A file of 32 MiB may have millions of them.
 MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
 
 

@@ -195,8 +195,9 @@ class _Table:
 
     def _count_unread(self, cells: Sequence[str]) -> None:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
-            is_own = self._is_own and name in FIELDS
-            if not is_own and not is_read(name, cell.strip()):
+            if self._is_own and name in FIELDS:
+                continue
+            if not is_read(name, cell.strip()):
                 self.unread_values.add(name or "a column without a name")
 
     def _fields(self, cells: Sequence[str]) -> dict[str, object]:
