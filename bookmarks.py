@@ -157,7 +157,7 @@ def post(service: Service, request: Request) -> Response:
     """POST /: create a bookmark, or update the one that has the uri."""
     body = read_fields(request, formats.POST_READERS)
     body.pop("id", None)  # The service chooses the ids of new bookmarks.
-    fields = rules.clean_changes(body, required=["uri"], reason=URI_MISSING)
+    fields = rules.clean_changes(body, required=["uri"], missing_reason=URI_MISSING)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         require_conditions(request, folder.state)

@@ -1,1 +1,1 @@
-"""The data folder: bookmarks, their files, the index of them, and transactions."""
+"""The data folder and its index in memory."""

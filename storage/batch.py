@@ -1,4 +1,4 @@
-"""Change many bookmarks in batches, each of which is one transaction."""
+"""Change many bookmarks in batches. Each batch is one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -8,17 +8,15 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-# A transaction opens a file for each change, and many systems let a process open
-# only 1,024 files.
+# Each change opens a file. Many systems let a process open only 1,024 files.
 MAX_CHANGES = 200
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-# A check of the collection's state that raises PreconditionFailed.
+# Checks the state of the collection. Raises PreconditionFailed.
 Condition = Callable[[State], None]
 
-# These errors concern one bookmark alone; all others end the batch.
-_ERRORS_OF_ONE = (Invalid, NotFound, Gone, Unreadable)
+_ERRORS_OF_ONE_BOOKMARK = (Invalid, NotFound, Gone, Unreadable)
 
 
 class Done(NamedTuple, Generic[_Item, _Result]):
@@ -44,14 +42,14 @@ def change_in_batches(
     change: Callable[[Transaction, _Item], _Result],
     require: Condition | None = None,
 ) -> Iterator[Outcome[_Item, _Result]]:
-    """Change many items. Yield the outcome of each once its batch is durable.
+    """Change many items, and yield each outcome when it is durable.
 
-    `require` checks the collection's state before the first change. After an error,
-    items without an outcome may have been changed.
+    `require` is called before the first change. After an error, items without an
+    outcome may have been changed.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)
-        require = None  # Only the first batch finds the state unchanged.
+        require = None  # The first batch has changed the state.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
@@ -90,5 +88,5 @@ def _change_one(
 ) -> Outcome[_Item, _Result]:
     try:
         return Done(item, change(folder, item))
-    except _ERRORS_OF_ONE as error:
+    except _ERRORS_OF_ONE_BOOKMARK as error:
         return Failed(item, error)

@@ -1,4 +1,4 @@
-"""Bookmarks and tombstones: fields, the rules of each field, creating and changing."""
+"""Bookmarks and tombstones, and the rules of their fields."""
 
 import json
 import re
@@ -14,16 +14,18 @@ import msgspec
 
 from storage.errors import Invalid
 
-# An id is also a file name. Some disks ignore case, so it has no capitals.
-# The excluded words are paths of the service, such as /feed.
-ID = re.compile("(?!(?:api|feed|tags|health)(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}")
+# An id is also a file name. Some disks ignore case, so an id has no capitals.
+ID = re.compile(
+    "(?!(?:api|feed|tags|health)(?![a-z0-9_-]))"  # These are paths of the service.
+    "[a-z0-9][a-z0-9_-]{0,63}"
+)
 
-# The maximum lengths, in characters.
+MAX_TAGS = 100
+# In characters.
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536
 MAX_TAG = 255
-MAX_TAGS = 100  # The number of tags of a bookmark.
 
 # The characters that XML 1.0 excludes (section 2.2).
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -31,8 +33,8 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# Days 29 to 31 are left out: a match is a date that exists in every month.
-_STORED_TIMESTAMP = re.compile(
+# For a quick test. Some months lack the days 29 to 31, so these are parsed instead.
+_COMMON_TIMESTAMP = re.compile(
     r"""
     (?!0000) [0-9]{4} - (?: 0[1-9] | 1[0-2] ) - (?: 0[1-9] | 1[0-9] | 2[0-8] )
     T (?: [01][0-9] | 2[0-3] ) : [0-5][0-9] : [0-5][0-9] Z
@@ -49,18 +51,17 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     """,
     re.VERBOSE,
 )
-# unicodedata.normalize takes up to 20 ms for this many combining marks.
-_SHORT = 4_096
+_MAX_QUICKLY_NORMALIZED = 4_096  # In characters.
 
 Value = str | tuple[str, ...]
 Fields = dict[str, Any]
 
 
-# --- The rules of the fields ---
+# --- Rules ---
 
 
 class _RuleBroken(Exception):
-    """A value breaks the rule of its field; the text says how."""
+    """A value breaks the rule of its field."""
 
 
 def _check_string(value: object) -> str:
@@ -100,7 +101,7 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # Most uris are plain, and so do not need the slower search.
+    # Plain uris, which are most, do not need the slower search.
     is_plain = uri.isprintable() and " " not in uri
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
@@ -135,7 +136,7 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # Long texts must not fill the cache.
+        _check_length(trimmed, MAX_TAG)  # `_check_tag` must not cache long texts.
         return _check_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
@@ -143,7 +144,7 @@ def _check_item(index: int, value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def _check_tag(trimmed: str) -> str:
-    """Return the normalized tag. The cache saves memory: equal tags are one object."""
+    """Return the normalized tag. The cache makes equal tags one object."""
     tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
@@ -165,7 +166,7 @@ def _show(value: object) -> str:
 
 
 def _check_timestamp(value: object) -> str:
-    if isinstance(value, str) and _STORED_TIMESTAMP.fullmatch(value):
+    if isinstance(value, str) and _COMMON_TIMESTAMP.fullmatch(value):
         return value
     text = _check_string(value)
     match = _TIMESTAMP.fullmatch(text)
@@ -182,15 +183,14 @@ def _check_timestamp(value: object) -> str:
     return _format_rfc3339(moment)
 
 
-# --- The fields ---
+# --- Fields ---
 
 
-# With gc=False Python's garbage collector need not visit every bookmark.
+# With gc=False, the garbage collector skips bookmarks.
 class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A bookmark whose fields are all valid.
+    """A bookmark with valid fields. Timestamps look like `2024-02-29T12:00:00Z`.
 
-    Timestamps look like `2024-02-29T12:00:00Z`. A field with a default may be
-    missing in the bookmark's file.
+    A field with a default may be missing in the bookmark's file.
     """
 
     id: str
@@ -210,7 +210,7 @@ class Field(msgspec.Struct, frozen=True):
     is_list: bool = False  # The value is a tuple of strings.
 
 
-# Files, formats, forms and openapi.json take their fields from this table.
+# Files, formats, forms and openapi.json have these fields.
 FIELDS: Mapping[str, Field] = {
     "id": Field(_check_id, is_read_only=True),
     "uri": Field(_check_uri),
@@ -224,12 +224,11 @@ READ_ONLY_FIELDS = tuple(name for name, field in FIELDS.items() if field.is_read
 WRITABLE_FIELDS = tuple(name for name in FIELDS if name not in READ_ONLY_FIELDS)
 
 
-# Visitors, who have no login, do not see bookmarks with this tag.
-PRIVATE = "private"
+PRIVATE = "private"  # Visitors without a login do not see bookmarks with this tag.
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The record, kept for ever, that a bookmark was deleted."""
+    """The record that a bookmark was deleted, which is kept for ever."""
 
     id: str
     deleted: str
@@ -237,7 +236,7 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def unique_tags(tags: Iterable[str]) -> list[str]:
-    """Return the tags without those that differ from an earlier one only by case."""
+    """Return the tags, without those that differ from an earlier tag only by case."""
     first_spellings: dict[str, str] = {}
     for tag in tags:
         first_spellings.setdefault(fold_tag(tag), tag)
@@ -259,9 +258,9 @@ def from_text(name: str, text: str) -> str | list[str]:
 
 
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Return the values, each checked and normalized by the rule of its field.
+    """Return the values, checked and normalized by the rules of their fields.
 
-    Raises Invalid with the `errors` of the caller and one for each wrong field.
+    Raises Invalid with `errors` and one error for each wrong field.
     """
     cleaned: Fields = {}
     errors = list(errors)
@@ -288,14 +287,14 @@ def clean_changes(
     values: Mapping[str, object],
     id_in_address: str | None = None,
     required: Iterable[str] = (),
-    reason: str = "is required",
+    missing_reason: str = "is required",
 ) -> Fields:
-    """Return the cleaned values of the writable fields, without the read-only fields.
+    """Return the cleaned values of the writable fields.
 
-    Raises Invalid if a value is wrong, if a `required` field is missing (`reason` is the
-    text of this error), or if the values have an id other than `id_in_address`.
+    Raises Invalid if a value is wrong, if a `required` field is missing (with
+    `missing_reason`), or if the values have an id other than `id_in_address`.
     """
-    errors = [(name, reason) for name in required if name not in values]
+    errors = [(name, missing_reason) for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
         errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}
@@ -326,7 +325,7 @@ def create(fields: Fields, id: str, now: str = "") -> Bookmark:
 
 
 def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
-    """Return the bookmark with these fields, or the same object if no value differs."""
+    """Return the bookmark with these fields: the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
     if not changed.title:
@@ -337,10 +336,10 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
 
 
 def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
-    """Fill the bookmark's empty fields from `fields`, and add their tags.
+    """Fill the bookmark's empty fields from `fields`, and add the tags.
 
-    Existing texts stay, and `created` becomes the earlier of the two times. If nothing
-    changes, the same object is returned.
+    `created` becomes the earlier of the two times. If nothing changes, the same
+    object is returned.
     """
     changes = {}
     for name in WRITABLE_FIELDS:
@@ -360,7 +359,7 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
 
 
 def _mark_modified(bookmark: Bookmark, now: str) -> Bookmark:
-    # The clock may have been set back since the bookmark was created.
+    # The clock may have been set back.
     return msgspec.structs.replace(bookmark, modified=max(now, bookmark.created))
 
 
@@ -372,7 +371,7 @@ def _default_title(uri: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the case-folded text in one Unicode form (NFC), for comparisons."""
+    """Return the text without case, in the Unicode form NFC, for comparisons."""
     if text.isascii():
         return text.lower()
     return normalize(text.casefold())
@@ -380,25 +379,23 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
-    """Return the folded tag. The cache saves memory: equal tags are one object."""
+    """Return the folded tag. The cache makes equal tags one object."""
     return fold(tag)
 
 
 def normalize(text: str) -> str:
-    """Return the text in the Unicode form NFC.
-
-    `unicodedata.normalize` alone needs quadratic time to sort combining marks: 65,536
-    marks in a wrong order take 5 s.
-    """
+    """Return the text in the Unicode form NFC."""
     if text.isascii():
         return text
-    if len(text) > _SHORT and not unicodedata.is_normalized("NFC", text):
+    is_long = len(text) > _MAX_QUICKLY_NORMALIZED
+    if is_long and not unicodedata.is_normalized("NFC", text):
+        # unicodedata.normalize needs quadratic time to sort combining marks.
         text = _decompose(text)
     return unicodedata.normalize("NFC", text)
 
 
 def _decompose(text: str) -> str:
-    """Return `unicodedata.normalize("NFD", text)`, but sort its combining marks quickly."""
+    """Return `unicodedata.normalize("NFD", text)`, but sort combining marks quickly."""
     decomposed = ""
     for character in text:
         decomposed += unicodedata.normalize("NFD", character)
@@ -417,7 +414,7 @@ def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
 
 
 def cut_and_replace_unprintable(name: str) -> str:
-    """Return the beginning of a client's text, made printable for an error message."""
+    """Return the beginning of a client's text, printable for an error message."""
     printable = ""
     for character in name[:64]:
         if character.isprintable():
@@ -428,7 +425,7 @@ def cut_and_replace_unprintable(name: str) -> str:
 
 
 def split_tags(text: str) -> list[str]:
-    """Return the tags in a text that separates them by commas or line breaks."""
+    """Return the tags of a text, which commas or line breaks separate."""
     trimmed = map(str.strip, re.split("[,\r\n]", text))
     return [tag for tag in trimmed if tag]
 

@@ -1,4 +1,4 @@
-"""Check a data folder and repair what can be repaired without loss."""
+"""Check a data folder, and repair what can be repaired without loss."""
 
 import os
 import re
@@ -9,23 +9,26 @@ from pathlib import Path
 from typing import TypeVar
 
 from storage import files
-from storage.bookmark import ID, Bookmark
+from storage.bookmark import ID, Tombstone
 from storage.errors import Invalid, Unavailable
 from storage.lock import Lock, OpenFolders
 from storage.numbers import number_of_id
 from storage.record import decode_bookmark, decode_tombstone
+from storage.transaction import read_tombstone
 from storage.trash import check_keep_deleted, oldest_kept
 from storage.uri import uri_key
 
-_Value = TypeVar("_Value")
+_Record = TypeVar("_Record")
 
-# Advice for findings.
-_RESTORE = "correct it by hand, or restore it from a backup"
-_ADD_AGAIN = (
+_INVALID_FILE = (Invalid, files.BadFile)
+
+_HOW_TO_RESTORE = "correct it by hand, or restore it from a backup"
+_HOW_TO_RENUMBER = (
     "clients that know bookmarks by numbers find neither; "
     "delete both and add them again"
 )
-_REMOVE = "remove it, or run `bookmarks check --repair`"
+_HOW_TO_REMOVE = "remove it, or run `bookmarks check --repair`"
+_DELETED_TEXT = "belongs to a deleted bookmark"
 
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
 _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
@@ -39,14 +42,8 @@ class Finding:
     problem: str
     advice: str  # Such as "remove it".
     is_safe_to_remove: bool = False
-    # The path of the tombstone, if the bookmark of this file was deleted.
-    tombstone: Path | None = None
+    is_in_trash: bool = False  # The deleted bookmark can be restored from the file.
     is_harmless: bool = False  # The service can use the file.
-
-    @property
-    def is_in_trash(self) -> bool:
-        """Whether the file was kept so that its deleted bookmark can be restored."""
-        return self.tombstone is not None
 
     def __str__(self) -> str:
         path = _printable(str(self.path))
@@ -54,7 +51,7 @@ class Finding:
 
 
 def _printable(text: str) -> str:
-    """Escape control characters, which would confuse the terminal."""
+    """Escape control characters, because they could change the terminal's display."""
     printable = ""
     for character in text:
         if character.isprintable():
@@ -64,99 +61,99 @@ def _printable(text: str) -> str:
     return printable
 
 
-# --- Checking ---
-
-
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    These files are kept for restoring the bookmarks, and are safe to remove after
-    `keep_deleted` days. Raises Unavailable if a folder cannot be listed, or Invalid.
+    These files are safe to remove after `keep_deleted` days. Raises Unavailable if a
+    folder cannot be listed, or Invalid for a negative `keep_deleted`.
     """
     check_keep_deleted(keep_deleted)
-    tombstones = folder / "tombstones"
+    tombstones: dict[str, Tombstone] = {}
     findings: list[Finding] = []
-    tombstones_by_id: dict[str, Path] = {}
-    if tombstones.exists():  # The first deletion may create this folder.
-        for path in _paths(tombstones):
-            finding = _check_tombstone(path)
-            if finding:
-                findings.append(finding)
-            else:
-                tombstones_by_id[path.stem] = path
-    kept_since = oldest_kept(keep_deleted)
-    findings += _check_bookmarks(
-        folder / "bookmarks", tombstones_by_id, kept_since
-    )
+    if (folder / "tombstones").exists():  # The first deletion may create this folder.
+        findings += _check_tombstones(folder / "tombstones", tombstones)
+    last_expired = oldest_kept(keep_deleted)
+    findings += _check_bookmarks(folder / "bookmarks", tombstones, last_expired)
     return findings
 
 
-def _check_tombstone(path: Path) -> Finding | None:
-    finding = _check_name(path)
-    if finding:
-        return finding
-    _, problem = _decode(path, decode_tombstone)
-    if problem:
-        return Finding(path, f"is no valid tombstone: {problem}", _RESTORE)
-    return None
-
-
-def _check_bookmarks(
-    folder: Path, tombstones_by_id: dict[str, Path], kept_since: str
+def _check_tombstones(
+    folder: Path, tombstones: dict[str, Tombstone]
 ) -> Iterator[Finding]:
-    """Yield the problems with the files of bookmarks.
-
-    The files of bookmarks that were deleted before `kept_since` may be removed.
-    """
-    names_by_uri_key: dict[str, str] = {}
-    ids_by_number = {number_of_id(id): id for id in tombstones_by_id}
+    """Add the valid tombstones to `tombstones`, by id. Yield problems with the others."""
     for path in _paths(folder):
         finding = _check_name(path)
         if finding:
             yield finding
             continue
-        bookmark, problem = _decode(path, decode_bookmark)
-        if bookmark is None and not problem:
-            continue  # The file has been removed since the folder was listed.
-        if path.stem in tombstones_by_id:
-            tombstone = tombstones_by_id[path.stem]
-            yield _check_deleted(path, tombstone, bookmark, kept_since)
-        elif bookmark is None:
-            yield Finding(path, f"is no valid bookmark: {problem}", _RESTORE)
+        try:
+            tombstone = _decode(path, decode_tombstone)
+        except _INVALID_FILE as error:
+            yield Finding(path, f"is no valid tombstone: {error}", _HOW_TO_RESTORE)
+            continue
+        if tombstone:
+            tombstones[path.stem] = tombstone
+
+
+def _check_bookmarks(
+    folder: Path, tombstones: dict[str, Tombstone], last_expired: str
+) -> Iterator[Finding]:
+    names_by_uri_key: dict[str, str] = {}
+    ids_by_number = {number_of_id(id): id for id in tombstones}
+    for path in _paths(folder):
+        finding = _check_name(path)
+        if finding:
+            yield finding
+        elif path.stem in tombstones:
+            has_expired = tombstones[path.stem].deleted <= last_expired
+            yield from _check_deleted(path, has_expired)
         else:
-            first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
-            if first_name != path.name:
-                problem = f"has the same uri as {first_name}"
-                yield Finding(path, problem, "delete one of the two")
-            number = number_of_id(path.stem)
-            first_id = ids_by_number.setdefault(number, path.stem)
-            if first_id != path.stem:
-                problem = f"has an id with the same number as {first_id}"
-                yield Finding(path, problem, _ADD_AGAIN, is_harmless=True)
+            yield from _check_bookmark(path, names_by_uri_key, ids_by_number)
 
 
-def _check_deleted(
-    path: Path, tombstone: Path, bookmark: Bookmark | None, kept_since: str
-) -> Finding:
-    problem = "belongs to a deleted bookmark"
-    if bookmark is None:  # The file may hold something else that its owner needs.
-        return Finding(path, problem, "move it away, because it is no valid bookmark")
-    value, _ = _decode(tombstone, decode_tombstone)
-    has_expired = value is not None and value.deleted <= kept_since
-    return Finding(
-        path,
-        problem,
-        _REMOVE,
-        is_safe_to_remove=has_expired,
-        tombstone=tombstone,
-    )
+def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
+    try:
+        bookmark = _decode(path, decode_bookmark)
+    except _INVALID_FILE:  # The file may hold something else that its owner needs.
+        advice = "move it away, because it is no valid bookmark"
+        yield Finding(path, _DELETED_TEXT, advice)
+        return
+    if bookmark:
+        yield Finding(
+            path,
+            _DELETED_TEXT,
+            _HOW_TO_REMOVE,
+            is_safe_to_remove=has_expired,
+            is_in_trash=True,
+        )
+
+
+def _check_bookmark(
+    path: Path, names_by_uri_key: dict[str, str], ids_by_number: dict[int, str]
+) -> Iterator[Finding]:
+    """Add a valid bookmark to the two dictionaries. Yield the problems with the file."""
+    try:
+        bookmark = _decode(path, decode_bookmark)
+    except _INVALID_FILE as error:
+        yield Finding(path, f"is no valid bookmark: {error}", _HOW_TO_RESTORE)
+        return
+    if bookmark is None:
+        return
+    first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
+    if first_name != path.name:
+        problem = f"has the same uri as {first_name}"
+        yield Finding(path, problem, "delete one of the two")
+    first_id = ids_by_number.setdefault(number_of_id(path.stem), path.stem)
+    if first_id != path.stem:
+        problem = f"has an id with the same number as {first_id}"
+        yield Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True)
 
 
 def _check_name(path: Path) -> Finding | None:
-    """Return the problem with the name of a file, None if the name is `{id}.json`."""
+    """Return the problem with a file's name, None for a name such as `abc.json`."""
     if files.is_temporary(path.name):
         problem = "is a temporary file that a crash left"
-        return Finding(path, problem, _REMOVE, is_safe_to_remove=True)
+        return Finding(path, problem, _HOW_TO_REMOVE, is_safe_to_remove=True)
     if match := _SYNCTHING_CONFLICT.fullmatch(path.name):
         problem = f"is another version of {match[1]}.json, kept by Syncthing"
         return Finding(path, problem, "copy from it what you need, then remove it")
@@ -166,23 +163,17 @@ def _check_name(path: Path) -> Finding | None:
     return None
 
 
-def _decode(path: Path, decode: Callable[[str, bytes], _Value]) -> tuple[_Value | None, str]:
-    """Return (value, ""), (None, problem), or (None, "") for a file that is gone."""
+def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | None:
+    """Return what a file records, or None if the file has been removed meanwhile."""
     try:
         data, _ = files.read(path)
-        return decode(path.stem, data), ""
     except FileNotFoundError:
-        return None, ""
-    except (Invalid, files.BadFile) as error:
-        return None, str(error)
+        return None
+    return decode(path.stem, data)
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the folder's files, sorted by name.
-
-    A temporary file that a program may still be writing is left out. Raises
-    Unavailable.
-    """
+    """Return the files by name, without those that a program may still be writing."""
     paths = []
     try:
         with os.scandir(folder) as entries:
@@ -202,9 +193,9 @@ def _paths(folder: Path) -> list[Path]:
 def repair(
     folder: Path, findings: list[Finding]
 ) -> tuple[list[Finding], list[Finding]]:
-    """Remove the files that are safe to remove; return the removed and the other findings.
+    """Remove the files that are safe to remove. Return the findings removed and left.
 
-    A running service cannot write meanwhile. Raises Busy, Full or Unavailable.
+    Raises Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
     removed = []
@@ -218,12 +209,12 @@ def repair(
 
 
 def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
-    # A tombstone must be durable before the bookmark that it deletes is removed.
-    if any(finding.tombstone for finding in findings):
+    # The tombstones must be durable before the files of their bookmarks are removed.
+    if any(finding.is_in_trash for finding in findings):
         files.sync_folder(folders.tombstones)
     removed = []
     for finding in findings:
-        if _may_be_removed(finding):
+        if _may_be_removed(folders, finding):
             folder = folders.by_name(finding.path.parent.name)
             files.remove(finding.path.name, folder)
             removed.append(finding)
@@ -232,9 +223,8 @@ def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
     return removed
 
 
-def _may_be_removed(finding: Finding) -> bool:
-    """Return False if the file's tombstone has been removed or damaged since the check."""
-    if finding.tombstone is None:
+def _may_be_removed(folders: OpenFolders, finding: Finding) -> bool:
+    if not finding.is_in_trash:
         return True
-    tombstone, _ = _decode(finding.tombstone, decode_tombstone)
-    return tombstone is not None
+    # Since the check, the tombstone may have been removed or damaged.
+    return read_tombstone(folders, finding.path.stem) is not None

@@ -1,10 +1,10 @@
-"""Errors of storage, none of which is a ValueError or OSError."""
+"""The errors of storage."""
 
 from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """The base class of the errors of storage."""
+    """The base class of all these errors."""
 
 
 class NotFound(StorageError):
@@ -23,7 +23,7 @@ class Gone(StorageError):
 
 
 class Unreadable(StorageError):
-    """The file of this id is no valid bookmark or tombstone."""
+    """The file of this id cannot be read, or is not valid."""
 
     def __init__(self, id: str, reason: str) -> None:
         super().__init__(
@@ -32,12 +32,11 @@ class Unreadable(StorageError):
         )
 
 
-# Without this limit a request of 1 MiB could get 9 MiB of error messages.
-MAX_ERRORS = 20
+MAX_ERRORS = 20  # A small request must not get a huge response.
 
 
 class Invalid(StorageError):
-    """Values break rules. `errors` has pairs such as ("uri", "is required")."""
+    """Values break rules. `errors` has pairs like ("uri", "is required")."""
 
     def __init__(self, errors: Sequence[tuple[str, str]]) -> None:
         self.errors = list(errors[:MAX_ERRORS])
@@ -57,7 +56,7 @@ class Conflict(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """The client's condition for a change, such as a version, is not met."""
+    """The client's condition for a change is not met."""
 
 
 class Busy(StorageError):
@@ -73,10 +72,10 @@ class Unavailable(StorageError):
 
 
 class OutcomeUnknown(Unavailable):
-    """A change may or may not be stored, or may not survive a power cut."""
+    """A change may not be stored, or may not survive a power cut."""
 
 
 class Malformed(StorageError):
     """A text does not have the syntax of its format."""
 
-    line = 0  # The line of the error in the text; 0 if unknown.
+    line = 0  # Where the error is in the text; 0 if unknown.

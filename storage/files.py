@@ -1,8 +1,4 @@
-"""Durable file operations: read, stage, publish and sync.
-
-A new file is synced before it gets its name, so a power cut never leaves a part
-of a file. Its folder is synced after that, so a power cut never loses the name.
-"""
+"""Read files, and write them so that a power cut leaves only whole files."""
 
 import errno
 import os
@@ -18,24 +14,22 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
-# A bookmark needs less than 1 MiB, but other programs may add JSON members.
+# Other programs may add JSON members.
 MAX_FILE_SIZE = 16 * 1024 * 1024
-# A younger temporary file may belong to a writer that still runs.
+# The writer of a younger temporary file may still be running.
 ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_O_TMPFILE = getattr(os, "O_TMPFILE", 0)  # Only Linux has it.
+_O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
-# After one of these errors, opening any other file fails, too.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# os.link raises these errors on a file system without hard links, such as FAT.
-_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
-# os.open raises these errors where O_TMPFILE is not supported.
-_NO_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
+# For example on FAT.
+_ERRORS_WITHOUT_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
+_ERRORS_WITHOUT_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
 class BadFile(StorageError):
@@ -43,16 +37,16 @@ class BadFile(StorageError):
 
 
 class ReadFailed(BadFile):
-    """The system could not read one file; a later attempt may succeed."""
+    """One file could not be read. A later attempt may succeed."""
 
 
 # --- Reading ---
 
 
 def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_result]:
-    """Return a file's bytes, and its status from before they were read.
+    """Return a file's bytes, and its status before they were read.
 
-    Raises FileNotFoundError, BadFile, or Unavailable.
+    Raises FileNotFoundError, BadFile or Unavailable.
     """
     try:
         descriptor = os.open(path, _READ_FLAGS, dir_fd=folder)
@@ -75,19 +69,18 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # The file has grown, or a network file system has returned a part.
+    # The file has grown, or a network disk has returned only a part.
     while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
 
 
 def _read_error(error: OSError) -> StorageError:
-    """Return BadFile for an error of one file, Unavailable for an error of all files."""
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
     if error.errno == errno.ELOOP:  # O_NOFOLLOW refuses symbolic links.
         return BadFile("is a symbolic link")
-    if error.errno == errno.ENXIO:  # A socket cannot be opened.
+    if error.errno == errno.ENXIO:  # A socket.
         return BadFile("is not a regular file")
     return ReadFailed(f"cannot be read: {error.strerror}")
 
@@ -115,15 +108,12 @@ def duplicate(descriptor: int) -> Iterator[int]:
 
 
 def _close(descriptor: int) -> None:
-    """Close a file that was only read or is synced: no error matters."""
-    try:
+    with suppress(OSError):  # The file was only read, or is synced already.
         os.close(descriptor)
-    except OSError:
-        pass
 
 
 def is_missing(path: str | Path, folder: int | None = None) -> bool:
-    """Return whether no file has this name; False if an error hides the answer."""
+    """Return whether no file has this name; False after an error."""
     try:
         os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -150,40 +140,46 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """A new file in an open folder, which gets its name when it is published.
 
-    Until then it has no name, so a crash leaves nothing behind. Without O_TMPFILE
-    it has a temporary name. The end of the `with` block discards an unpublished
-    file. Methods raise Full or Unavailable.
+    The end of the `with` block discards an unpublished file. Methods raise Full or
+    Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
         self._target = name
         self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
-        self._has_temporary_name = False
         with translate_disk_errors():
-            self.descriptor = self._open()
+            unnamed = self._open_unnamed()
+            self._has_temporary_name = unnamed is None
+            if unnamed is None:
+                self.descriptor = self._open_named()
+            else:
+                self.descriptor = unnamed
             try:
                 _write_bytes(self.descriptor, data)
             except BaseException:
                 self._discard()
                 raise
 
-    def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_CLOEXEC
-        if _O_TMPFILE:
-            try:
-                return os.open(".", flags | _O_TMPFILE, 0o666, dir_fd=self._folder)
-            except OSError as error:
-                if error.errno not in _NO_TMPFILE:
-                    raise
-        flags |= os.O_CREAT | os.O_EXCL
-        descriptor = os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
-        self._has_temporary_name = True
-        return descriptor
+    def _open_unnamed(self) -> int | None:
+        """Open a file that a crash will not leave, or return None if that is impossible."""
+        if not _O_TMPFILE:
+            return None
+        flags = os.O_WRONLY | os.O_CLOEXEC | _O_TMPFILE
+        try:
+            return os.open(".", flags, 0o666, dir_fd=self._folder)
+        except OSError as error:
+            if error.errno in _ERRORS_WITHOUT_TMPFILE:
+                return None
+            raise
+
+    def _open_named(self) -> int:
+        flags = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
+        return os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
 
     @property
     def changed_at(self) -> float:
-        """The file's ctime in Unix seconds. Read it after publishing, which changes it."""
+        """The file's ctime, which publishing changes."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
@@ -193,23 +189,23 @@ class Staged:
             try:
                 self._link(self._target)
             except FileExistsError:
-                raise Busy(_NAME_IS_TAKEN) from None
+                raise Busy(_NAME_TAKEN_TEXT) from None
             except OSError as error:
-                has_other_reason = error.errno not in _NO_HARD_LINKS
-                if has_other_reason or not self._has_temporary_name:
+                has_hard_links = error.errno not in _ERRORS_WITHOUT_HARD_LINKS
+                if has_hard_links or not self._has_temporary_name:
                     raise
                 self._rename_to_new_name()
 
     def _rename_to_new_name(self) -> None:
         if not is_missing(self._target, self._folder):
-            raise Busy(_NAME_IS_TAKEN)
+            raise Busy(_NAME_TAKEN_TEXT)
         self._rename()
 
     def publish(self) -> None:
-        """Give the new file its name, and so replace the old file."""
+        """Give the new file its name in place of the old file."""
         with translate_disk_errors():
             if not self._has_temporary_name:
-                # os.link cannot replace a file. Only os.rename can.
+                # Only os.rename can replace a file, and it needs a name to rename.
                 self._link(self._temporary)
                 self._has_temporary_name = True
             self._rename()
@@ -222,7 +218,7 @@ class Staged:
     def _link(self, name: str) -> None:
         if self._has_temporary_name:
             source = self._temporary
-        else:  # A file without a name has only this link, which os.link follows.
+        else:  # os.link follows this link to the unnamed file.
             source = f"/proc/self/fd/{self.descriptor}"
         os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
@@ -239,7 +235,7 @@ class Staged:
         self._discard()
 
 
-_NAME_IS_TAKEN = "Another program has just added this file. Try again."
+_NAME_TAKEN_TEXT = "Another program has just added this file. Try again."
 
 
 def _write_bytes(descriptor: int, data: bytes) -> None:
@@ -266,8 +262,8 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    If given, the open file `synced_last` is synced, too, because fsync of a folder does
-    not report the error on an XFS that has shut down after a disk error.
+    The open file `synced_last` is synced, too, because XFS reports some errors only
+    for files.
     """
     try:
         os.fsync(folder)
@@ -281,29 +277,24 @@ def sync_folder(folder: int, synced_last: int | None = None) -> None:
 
 
 def sync(descriptors: Sequence[int]) -> None:
-    """Make open files durable. Raises Full or Unavailable.
-
-    Threads sync them at the same time: the file system then writes its journal once.
-    """
+    """Make open files durable. Raises Full or Unavailable."""
     with translate_disk_errors():
         if len(descriptors) == 1:
             os.fsync(descriptors[0])
         elif descriptors:
+            # For files synced at the same time, the disk writes its journal once.
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
-                list(pool.map(os.fsync, descriptors))  # `list` raises the errors.
+                list(pool.map(os.fsync, descriptors))  # Raises the errors.
 
 
 def file_system(descriptor: int) -> str:
-    """Return the type of an open file's file system, such as `ext4`; empty if unknown.
-
-    Raises OSError if /proc is not mounted.
-    """
+    """Return the file system of an open file, such as `ext4`. Raises OSError."""
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
     _, _, rest = info.partition("mnt_id:")
     mount_id = rest.partition("\n")[0].strip()
-    # A line of mountinfo is `MOUNT_ID ... - TYPE ...` (proc_pid_mountinfo(5)).
+    # A line is like `24 ... - ext4 ...` (proc_pid_mountinfo(5)).
     mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
     for line in mounts.splitlines():
         mount, _, type_and_source = line.partition(" - ")
@@ -316,16 +307,13 @@ def file_system(descriptor: int) -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Create a missing folder durably. Raises Full or Unavailable.
-
-    Mode 0700 keeps out other users, who could lock it.
-    """
+    """Create a missing folder durably. Raises Full or Unavailable."""
     if path.is_dir():
         return
     problem = f"The folder {path} cannot be created"
     with translate_disk_errors(problem):
         try:
-            path.mkdir(0o700, exist_ok=True)
+            path.mkdir(0o700, exist_ok=True)  # Other users could lock it.
         except FileNotFoundError:
             reason = f"its parent folder {path.parent} does not exist. Create that folder first"
             raise Unavailable(f"{problem}: {reason}.") from None
@@ -337,7 +325,7 @@ def is_readable(data: Path) -> bool:
     """Return whether the bookmarks in a data folder can be listed."""
     try:
         if not os.listdir(data):
-            return True  # The first request creates `bookmarks` in it.
+            return True  # The first request creates `bookmarks`.
         with os.scandir(data / "bookmarks") as entries:
             next(entries, None)
     except OSError:
@@ -346,12 +334,12 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a file has a temporary name of `Staged`."""
+    """Return whether this is a temporary name of `Staged`."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a temporary file is so old that its writer must have crashed."""
+    """Return whether the writer of a temporary file must have crashed."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:

@@ -18,15 +18,14 @@ from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
-# The kinds of files, and their positions in `Follower.folders`.
+# The kinds of files: indexes of `Follower.folders`.
 BOOKMARKS = 0
 TOMBSTONES = 1
-_File = tuple[int, str]  # The kind and the id of a file.
+_File = tuple[int, str]  # The kind and id of a file.
 
-# A file that could not be read is read again after this time.
-RETRY_SECONDS = 1.0
-# For more changes than both this number and this share of the collection, a new
-# index is built. For 100,000 bookmarks this is faster from 4,300 changes on.
+RETRY_SECONDS = 1.0  # Between two attempts to read unreadable files.
+# After more changes than this number and this share of all bookmarks, building a new
+# index is faster.
 MIN_CHANGES_TO_REBUILD = 500
 _SHARE_TO_REBUILD = 1 / 30
 
@@ -34,42 +33,36 @@ _SHARE_TO_REBUILD = 1 / 30
 class Follower:
     """Keep an `Index` equal to the files of bookmarks and tombstones.
 
-    A tombstone records that a bookmark was deleted. Callers must hold `mutex`,
-    unless a method needs no mutex.
+    Callers must hold `mutex`, except where a method says that it needs none.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        # The number of changes of the index. Reading it needs no mutex.
-        self.change_count = 0
+        self.change_count = 0  # Reading the number of changes needs no mutex.
         self.watch = Watch(self.folders, one_machine)
         self.reset()
 
     def reset(self) -> None:
-        """Drop the index and the watch; the next refresh reads all files."""
+        """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
-        self._forget()
-        # Whether the next refresh has to compare all files. It stays True if a
-        # refresh fails.
-        self._must_rescan = True
+        self._forget_files()
+        self._must_rescan = True  # The next refresh has to compare all files.
 
-    def _forget(self) -> None:
+    def _forget_files(self) -> None:
         self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
-        # By id, why a file cannot be used: files.ReadFailed if it is unreadable,
-        # another error if it is invalid.
+        # By id: ReadFailed for an unreadable file, another error for an invalid file.
         self._errors: dict[str, StorageError] = {}
-        # By id, the last uri of a bookmark whose file has become invalid. No other
-        # bookmark may get this uri, because an editor may be writing the file.
+        # By id: the former uri, which no other bookmark may get, because an editor may
+        # be writing the file.
         self._uri_keys_of_invalid_files: dict[str, str] = {}
-        # When to read unreadable files again, on the monotonic clock.
-        self._retry_at = 0.0
-        self._known = (KnownFiles(), KnownFiles())
+        self._retry_at = 0.0  # For unreadable files, on the monotonic clock.
+        self._known = (KnownFiles(), KnownFiles())  # Of bookmarks and tombstones.
 
     @property
     def state(self) -> State:
-        """The validators of the collection as of the last refresh."""
+        """The version and time of the last change that a refresh has found."""
         return State(self.index.version, self._changed_at)
 
     @property
@@ -81,10 +74,8 @@ class Follower:
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        error = self._errors.get(id)
-        if error and not isinstance(error, files.ReadFailed):
-            # The invalid file may have been corrected through a hard link, which
-            # inotify does not report.
+        if id in self._errors and not self._is_unreadable(id):
+            # Inotify does not report a correction through a hard link.
             self.reread(id)
         if id in self._errors:
             raise Unreadable(id, str(self._errors[id]))
@@ -94,54 +85,48 @@ class Follower:
         return item
 
     def ids_of_uri_key(self, key: str) -> list[str]:
-        """Return the ids of the bookmarks that have a uri with this key.
+        """Return the ids of the bookmarks that have a uri with this key, oldest first.
 
-        The oldest comes first. Those whose files have become invalid come last.
+        Bookmarks with invalid files come last, with their former uri.
         """
         entries = self.index.of_uri_key(key)
         ids = [entry.bookmark.id for entry in entries]
-        for id, last_key in self._uri_keys_of_invalid_files.items():
-            if last_key == key:
-                ids.append(id)
-        return ids
+        former_keys = self._uri_keys_of_invalid_files
+        return ids + [id for id in former_keys if former_keys[id] == key]
 
     # --- Refreshing ---
 
     def is_up_to_date(self) -> bool:
-        """Return whether no file has changed since the last refresh.
-
-        Needs no mutex.
-        """
-        # Look for events first. In the other order, `refresh` in another thread
-        # could set `_must_rescan` and take the events between the two tests.
-        if not self.watch.has_no_event():
+        """Return whether no file has changed since the last refresh. Needs no mutex."""
+        # Test this first: another thread sets `_must_rescan` before it takes the events.
+        if self.watch.may_have_changed():
             return False
         return not (self._must_rescan or self._is_retry_due())
 
-    def compares_each_time(self) -> bool:
-        """Return whether each refresh compares all files, because inotify is missing."""
+    def lacks_inotify(self) -> bool:
+        """Return whether inotify is missing, so that each refresh compares all files."""
         if self._must_rescan:  # Only the next refresh tries to use inotify.
             return False
         return not self.watch.is_open
 
     def refresh(self) -> Index:
         """Return the up-to-date index. Raises Unavailable."""
-        is_rescan = self._must_rescan
-        # Inotify reports each change only once. If an error ends this refresh, the
-        # next one finds the changes by comparing all files.
+        must_rescan = self._must_rescan
+        # Events come only once: after an error, the next refresh must compare all files.
         self._must_rescan = True
-        folder_before = self.watch.first_folder_identity
+        identity_before = self.watch.first_folder_identity
         events = self.watch.read_events()
-        if self.watch.first_folder_identity != folder_before:
-            self._forget()  # Another folder is at the path now.
-        if is_rescan or events is None:
+        is_folder_replaced = self.watch.first_folder_identity != identity_before
+        if is_folder_replaced:
+            self._forget_files()
+        if must_rescan or events is None:
             self._read(self._find_changed_files())
         elif events or self._is_retry_due():
-            self._read([*self._files_of(events), *self._take_files_to_retry()])
+            self._read([*self._files_of(events), *self._begin_retry()])
         self._must_rescan = False
         return self.index
 
-    def refresh_or_raise_if_all_reads_failed(self) -> Index:
+    def refresh_readable(self) -> Index:
         """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
         index = self.refresh()
         if not index.entries and self._unreadable_ids():
@@ -152,16 +137,14 @@ class Follower:
 
     def refresh_one(self, id: str) -> None:
         """Bring at least this id up to date. Raises Unavailable."""
-        if self.compares_each_time():
+        if self.lacks_inotify():
             self.reread(id)
         else:
             self.refresh()
 
     def reread(self, id: str) -> None:
-        """Read the files of an id, even if inotify has not reported any change."""
+        """Read the files of an id again."""
         self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
-
-    # --- Which files have changed ---
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_File]:
         for kind, file_name in events:
@@ -169,52 +152,45 @@ class Follower:
             if id:
                 yield kind, id
             elif not file_name:
-                # The folder itself has changed. If it has new permissions,
-                # unreadable files may be readable now.
-                for id_of_error in self._errors:
-                    yield kind, id_of_error
+                # New permissions of the folder may make files readable.
+                for unreadable_id in self._errors:
+                    yield kind, unreadable_id
 
     def _find_changed_files(self) -> Iterator[_File]:
-        """Yield each file that has changed since it was last read. Raises OSError."""
-        bookmarks, tombstones = self.folders
-        known_bookmarks, known_tombstones = self._known
-        unreadable = set(self._unreadable_ids())  # Only read again at the next retry.
-        for id in known_bookmarks.find_changed(bookmarks):
-            # A bookmark with a known tombstone is deleted, so its file is not read.
-            # If the tombstone is removed, the loop below finds the id.
-            if id not in unreadable and id not in known_tombstones:
+        for id in self._known[BOOKMARKS].find_changed(self.folders[BOOKMARKS]):
+            # The file of a deleted bookmark is not read.
+            is_deleted = id in self._known[TOMBSTONES]
+            if not is_deleted and not self._is_unreadable(id):
                 yield BOOKMARKS, id
-        if tombstones.exists():
-            changed_tombstones = known_tombstones.find_changed(tombstones)
-        else:  # git removes a folder that becomes empty.
-            changed_tombstones = list(known_tombstones)
-        for id in changed_tombstones:
-            if id not in unreadable:
+        for id in self._find_changed_tombstones():
+            if not self._is_unreadable(id):
                 yield TOMBSTONES, id
-        yield from self._take_files_to_retry()
+        yield from self._begin_retry()
 
-    def _take_files_to_retry(self) -> list[_File]:
-        """Return the unreadable files, at most once in RETRY_SECONDS.
+    def _find_changed_tombstones(self) -> Iterable[str]:
+        folder = self.folders[TOMBSTONES]
+        if folder.exists():
+            return self._known[TOMBSTONES].find_changed(folder)
+        return list(self._known[TOMBSTONES])  # git removes a folder that becomes empty.
 
-        A tombstone may be the unreadable file. It is read, too, because `_read` tries
-        both files of an id that has an error.
-        """
+    def _begin_retry(self) -> list[_File]:
+        """Return the unreadable files, or none if the last retry was just now."""
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
+        # `_read` also reads the tombstone of an id with an error.
         return [(BOOKMARKS, id) for id in self._unreadable_ids()]
 
     def _is_retry_due(self) -> bool:
         return bool(self._errors) and time.monotonic() >= self._retry_at
 
     def _unreadable_ids(self) -> list[str]:
-        return [
-            id
-            for id, error in self._errors.items()
-            if isinstance(error, files.ReadFailed)
-        ]
+        return [id for id in self._errors if self._is_unreadable(id)]
 
-    # --- Reading the changed files ---
+    def _is_unreadable(self, id: str) -> bool:
+        return isinstance(self._errors.get(id), files.ReadFailed)
+
+    # --- Reading files ---
 
     def _read(self, changed: Iterable[_File]) -> None:
         """Read these files and update the index. Raises Unavailable."""
@@ -222,15 +198,15 @@ class Follower:
         changed_at_before = self._changed_at
         began_ns = time.time_ns()
         with files.translate_disk_errors("The data folder cannot be read"):
-            # Read this time before the files, so that later changes have later times.
+            # Read these times before `changed` lists the files, so that later changes
+            # have later times.
             folders_changed_at = self._folders_changed_at()
-            ids = self._ids_of(changed)
+            may_have_tombstone = self._may_have_tombstone(changed)
         self._changed_at = max(self._changed_at, folders_changed_at)
         changed_items: dict[str, Item | None] = {}
         try:
-            for id, may_have_tombstone in ids.items():
-                found = self._read_files(id, may_have_tombstone, began_ns)
-                item = self._item_after_reading(id, found)
+            for id in may_have_tombstone:
+                item = self._read_item(id, may_have_tombstone[id], began_ns)
                 if item is not self.index.items.get(id):
                     changed_items[id] = item
         finally:  # An error must not lose the files that were read before it.
@@ -240,93 +216,82 @@ class Follower:
                 self._change_index(changed_items)
                 self.change_count += 1
 
-    def _ids_of(self, changed: Iterable[_File]) -> dict[str, bool]:
+    def _may_have_tombstone(self, changed: Iterable[_File]) -> dict[str, bool]:
         """Map the id of each file to whether a tombstone may have this id, too."""
-        ids: dict[str, bool] = {}
+        result: dict[str, bool] = {}
         for kind, id in changed:
-            if kind == TOMBSTONES or id in self._known[TOMBSTONES]:
-                ids[id] = True
-            elif id in self._errors:  # The error may be that of a tombstone.
-                ids[id] = True
+            has_error = id in self._errors  # It may be the error of a tombstone.
+            if kind == TOMBSTONES or id in self._known[TOMBSTONES] or has_error:
+                result[id] = True
             else:
-                ids.setdefault(id, False)
-        return ids
+                result.setdefault(id, False)
+        return result
 
-    def _item_after_reading(
-        self, id: str, found: Item | StorageError | None
+    def _read_item(
+        self, id: str, may_have_tombstone: bool, began_ns: int
     ) -> Item | None:
-        """Update the error of an id, and return its item for the index.
+        """Return the tombstone of an id, else its bookmark, for the index."""
+        item = None
+        try:
+            if may_have_tombstone:
+                item = self._read_file(TOMBSTONES, id, began_ns)
+            if item is None:
+                item = self._read_file(BOOKMARKS, id, began_ns)
+        except files.ReadFailed:
+            return self._item_of_unreadable_file(id)
+        except (files.BadFile, Invalid):
+            self._reserve_uri_of_invalid_file(id)
+            return None
+        self._errors.pop(id, None)
+        self._uri_keys_of_invalid_files.pop(id, None)
+        return item
 
-        A missing or invalid file has none. An unreadable file keeps its last item,
-        unless its bookmark was deleted: clients would take a missing item for a
-        deletion.
-        """
-        if not isinstance(found, StorageError):
-            self._errors.pop(id, None)
-            self._uri_keys_of_invalid_files.pop(id, None)
-            return found
-        self._errors[id] = found
+    def _item_of_unreadable_file(self, id: str) -> Item | None:
+        # Clients would take a missing item for deleted, so keep the last one.
         last = self.index.items.get(id)
-        if isinstance(found, files.ReadFailed):
-            if isinstance(last, Entry) and self._is_deleted(id):
-                return None
-            return last
-        if isinstance(last, Entry):
-            self._uri_keys_of_invalid_files[id] = last.uri_key
-        return None
+        if isinstance(last, Entry) and self._is_deleted(id):
+            return None
+        return last
 
     def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark has any tombstone, or no file."""
+        """Return whether a bookmark has a tombstone, valid or not, or has no file."""
         bookmarks, tombstones = self.folders
         name = id + SUFFIX
         return os.path.lexists(tombstones / name) or files.is_missing(bookmarks / name)
 
+    def _reserve_uri_of_invalid_file(self, id: str) -> None:
+        last = self.index.items.get(id)
+        if isinstance(last, Entry):
+            self._uri_keys_of_invalid_files[id] = last.uri_key
+
     def _change_index(self, items: Mapping[str, Item | None]) -> None:
-        """Set the item of each id; None removes it."""
-        share = len(self.index.items) * _SHARE_TO_REBUILD
-        if len(items) > max(MIN_CHANGES_TO_REBUILD, share):
+        min_changes = len(self.index.items) * _SHARE_TO_REBUILD
+        if len(items) > max(MIN_CHANGES_TO_REBUILD, min_changes):
             self.index = Index({**self.index.items, **items})
             return
         for id, item in items.items():
             self.index.change(id, item)
 
-    def _read_files(
-        self, id: str, may_have_tombstone: bool, began_ns: int
-    ) -> Item | StorageError | None:
-        """Read the tombstone of an id, or its bookmark if it has no tombstone."""
-        if may_have_tombstone:
-            found = self._read_file(TOMBSTONES, id, began_ns)
-            if found:
-                return found
-        return self._read_file(BOOKMARKS, id, began_ns)
-
-    def _read_file(
-        self, kind: int, id: str, began_ns: int
-    ) -> Item | StorageError | None:
-        """Return a file's item, None if it is missing, or why it cannot be used.
-
-        If nothing has changed, the item or the error is the same object as before.
-        """
+    def _read_file(self, kind: int, id: str, began_ns: int) -> Item | None:
         path = f"{self.folders[kind]}/{id}{SUFFIX}"
         try:
             data, status = files.read(path)
             self._known[kind].remember(id, status, began_ns)
             self._changed_at = max(self._changed_at, status.st_ctime)
-            return self._item(kind, id, data, status.st_ctime)
+            return self._decode(kind, id, data, status.st_ctime)
         except FileNotFoundError:
             self._known[kind].forget(id)
             return None
         except (files.BadFile, Invalid) as error:
-            if str(error) == str(self._errors.get(id)):
-                return self._errors[id]
-            # With `--hosts` the path is a link in /proc.
-            folder = os.path.realpath(self.folders[kind])
-            log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
-            return error
+            is_new = str(error) != str(self._errors.get(id))
+            if is_new:
+                self._errors[id] = error
+                # With `--hosts`, the path begins with a link in /proc.
+                folder = os.path.realpath(self.folders[kind])
+                log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
+            raise
 
-    def _item(
-        self, kind: int, id: str, data: bytes, changed_at: float
-    ) -> Item:
+    def _decode(self, kind: int, id: str, data: bytes, changed_at: float) -> Item:
         version = digest(data)
         last = self.index.items.get(id)
         if last and last.version == version and last.changed_at == changed_at:
@@ -336,13 +301,12 @@ class Follower:
         return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
 
     def _folders_changed_at(self) -> float:
-        """Return when files were last added, replaced or removed."""
         bookmarks, tombstones = self.folders
         times = [bookmarks.stat().st_ctime]
         if tombstones.exists():
             times.append(tombstones.stat().st_ctime)
         else:
-            # The removal of the folder of tombstones has changed its parent.
+            # Its removal has changed the parent folder.
             times.append(tombstones.parent.stat().st_ctime)
         return max(times)
 
@@ -350,6 +314,5 @@ class Follower:
 def new_entry(bookmark: Bookmark, version: int, changed_at: float) -> Entry:
     tags = tuple(map(fold_tag, bookmark.tags))
     if tags == bookmark.tags:
-        # The entry and the bookmark share one tuple, which saves 100 bytes.
-        tags = bookmark.tags
+        tags = bookmark.tags  # One tuple for both saves memory.
     return Entry(bookmark, version, uri_key(bookmark.uri), tags, changed_at)

@@ -1,7 +1,7 @@
-"""Import bookmarks: create or update each by its uri, and store them durably in batches."""
+"""Import bookmarks in batches: create each, or update the bookmark that has its uri."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import msgspec
 
@@ -28,24 +28,24 @@ MAX_LINKED_BOOKMARKS = 100
 MAX_VALUE_LENGTH = 200  # In characters, of a uri or title.
 MAX_PATH_LENGTH = 1_000
 
-# The skip reason of entries that are no bookmarks, such as separators.
+# The skip reason of a separator, for example.
 IGNORED = "is no bookmark"
-# The skip reason of an entry that says which values of the file were not read.
+# The skip reason of an entry that stands for values of the file.
 NOT_READ = "is not read"
 
-# The name of the field in which a reader says what it could not read of an entry.
+# In this field, a reader says what it could not read of an entry.
 NOTE = "note"
 
-# The place of an entry in its file: the line, or for JSON a path such as
-# `bookmarks[3].children[0]`. Line 0 stands for the whole file.
+# The line of an entry, 0 for the whole file, or a path such as
+# `bookmarks[3].children[0]`.
 Place = int | str
 
 
 class ImportedEntry(NamedTuple):
     """An entry of an imported file, whose fields are not checked yet.
 
-    An entry with the skip reason NOT_READ is about the whole file: its `fields` map
-    columns or members that were not read to the numbers of their values.
+    If the skip reason is NOT_READ, `fields` has the number of values for each column
+    or JSON member that was not read.
     """
 
     place: Place
@@ -54,10 +54,10 @@ class ImportedEntry(NamedTuple):
 
 
 class _Imported(NamedTuple):
-    """The bookmark of an entry, and how the import has changed it."""
+    """The bookmark of an entry, and what the import has done."""
 
     bookmark: Bookmark
-    what: str  # "created", "updated" or "unchanged".
+    outcome: Literal["created", "updated", "unchanged"]
     notes: list[str]  # About values that were changed or left out.
 
 
@@ -65,10 +65,7 @@ _Outcome = Done[ImportedEntry, _Imported] | Failed[ImportedEntry]
 
 
 class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An entry that was skipped, or stored with changes.
-
-    Without line and path, it stands for the whole file.
-    """
+    """An entry that was skipped, or stored with changes."""
 
     line: int = 0
     path: str = ""
@@ -86,12 +83,12 @@ class ImportReport(msgspec.Struct):
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-    ignored: int = 0  # Entries that are no bookmarks, such as separators.
+    ignored: int = 0  # Entries that are not bookmarks, such as separators.
     skipped: int = 0  # Entries that cannot be stored.
     noted: int = 0  # Entries stored with a value changed or left out.
     # The first MAX_REPORTED_ENTRIES skipped entries, and as many noted entries.
     entries: list[ReportedEntry] = []
-    # Maps each unread column or JSON member to the number of its values.
+    # The number of values by column or JSON member.
     not_read: dict[str, int] = {}
 
     def summary(self) -> str:
@@ -107,7 +104,7 @@ class ImportReport(msgspec.Struct):
 class Importer:
     """Import entries of files, and report what happened to them.
 
-    `require` checks the collection's state before the first change.
+    `require` is called before the first change.
     """
 
     def __init__(self, store: Store, require: Condition | None = None) -> None:
@@ -123,63 +120,59 @@ class Importer:
         return self.report
 
     def import_batch(self, entries: Sequence[ImportedEntry]) -> None:
-        """Import the entries in one transaction, then count them.
-
-        Raises Busy, Full or Unavailable.
-        """
+        """Import the entries in one transaction. Raises Busy, Full or Unavailable."""
         bookmarks = [entry for entry in entries if not entry.skip_reason]
         outcomes: list[_Outcome] = []
         if bookmarks:
             outcomes = change_batch(self._store, bookmarks, _import_one, self._require)
-            self._require = None  # Only the first batch finds the state unchanged.
-        # The report lists all entries in the order of the file. The outcomes have
-        # this order, too: one for each entry without a skip reason.
+            self._require = None  # The first batch has changed the state.
+        # Each entry without a skip reason has an outcome.
         remaining = iter(outcomes)
         for entry in entries:
             if entry.skip_reason == IGNORED:
                 self.report.ignored += 1
             elif entry.skip_reason == NOT_READ:
-                self._count_unread(entry.fields)
+                self._report_values_not_read(entry.fields)
             elif entry.skip_reason:
-                self._add_skipped(entry, entry.skip_reason)
+                self._report_skipped(entry, entry.skip_reason)
             else:
-                self._count_outcome(next(remaining))
+                self._report_outcome(next(remaining))
 
-    def _count_outcome(self, outcome: _Outcome) -> None:
+    def _report_outcome(self, outcome: _Outcome) -> None:
         match outcome:
             case Failed(entry, error):
-                self._add_skipped(entry, str(error))
+                self._report_skipped(entry, str(error))
             case Done(entry, imported):
-                self._count(imported)
+                self._report_stored(imported)
                 if imported.notes:
-                    self._add_noted(entry, imported.notes)
+                    self._report_noted(entry, imported.notes)
 
-    def _count(self, imported: _Imported) -> None:
-        if imported.what == "created":
+    def _report_stored(self, imported: _Imported) -> None:
+        if imported.outcome == "created":
             self.report.created += 1
             if len(self.first_created) < MAX_LINKED_BOOKMARKS:
                 self.first_created.append(imported.bookmark)
-        elif imported.what == "updated":
+        elif imported.outcome == "updated":
             self.report.updated += 1
         else:
             self.report.unchanged += 1
 
-    def _count_unread(self, counts: Mapping[str, object]) -> None:
-        for name, number in counts.items():
+    def _report_values_not_read(self, numbers: Mapping[str, object]) -> None:
+        for name, number in numbers.items():
             shown = cut_and_replace_unprintable(name)
             self.report.not_read[shown] = self.report.not_read.get(shown, 0) + cast(int, number)
 
-    def _add_skipped(self, entry: ImportedEntry, reason: str) -> None:
+    def _report_skipped(self, entry: ImportedEntry, reason: str) -> None:
         self.report.skipped += 1
         if self.report.skipped <= MAX_REPORTED_ENTRIES:
-            self._list_entry(entry, reason)
+            self._report_entry(entry, reason)
 
-    def _add_noted(self, entry: ImportedEntry, notes: Sequence[str]) -> None:
+    def _report_noted(self, entry: ImportedEntry, notes: Sequence[str]) -> None:
         self.report.noted += 1
         if self.report.noted <= MAX_REPORTED_ENTRIES:
-            self._list_entry(entry, f"stored, but {'; '.join(notes)}")
+            self._report_entry(entry, f"stored, but {'; '.join(notes)}")
 
-    def _list_entry(self, entry: ImportedEntry, reason: str) -> None:
+    def _report_entry(self, entry: ImportedEntry, reason: str) -> None:
         value = str(entry.fields.get("uri") or entry.fields.get("title") or "")
         # UTF-8 cannot encode a lone surrogate, and HTML allows no NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
@@ -208,7 +201,6 @@ def _import_one(folder: Transaction, entry: ImportedEntry) -> _Imported:
 
 
 def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
-    """Return the cleaned fields, and notes. Raises Invalid."""
     fields = dict(values)
     note = fields.pop(NOTE, None)
     id = fields.get("id")
@@ -230,7 +222,6 @@ def _has_all_tags(bookmark: Bookmark, fields: Fields) -> bool:
 
 
 def _choose_id(folder: Transaction, fields: Fields) -> str:
-    """Return the entry's id if no bookmark has or had it, else a new id."""
     id = fields.get("id")
     if id and _is_free(folder, id):
         return str(id)

@@ -15,10 +15,7 @@ _READ_AGAIN = 0  # A file with this signature is always read again.
 
 
 class KnownFiles:
-    """The files `{id}.json` of a folder, each with a signature to notice changes.
-
-    A signature is a hash of the file's inode, size and times.
-    """
+    """The files `{id}.json` of a folder, each with a signature to notice changes."""
 
     def __init__(self) -> None:
         self._signatures: dict[str, int] = {}
@@ -40,9 +37,10 @@ class KnownFiles:
     def find_changed(self, folder: Path) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(folder) as descriptor:
-            # Raise PermissionError here if no file can be reached.
+            # Raise PermissionError if this user cannot reach any file.
             os.stat(".", dir_fd=descriptor)
-            return [*self._find_new(descriptor), *self._compare(descriptor)]
+            new = self._find_new(descriptor)
+            return [*new, *self._find_changed_or_gone(descriptor)]
 
     def _find_new(self, descriptor: int) -> Iterator[str]:
         with os.scandir(descriptor) as entries:
@@ -53,8 +51,7 @@ class KnownFiles:
             if id and id not in self._signatures:
                 yield id
 
-    def _compare(self, descriptor: int) -> Iterator[str]:
-        """Yield the ids of known files that are changed or gone."""
+    def _find_changed_or_gone(self, descriptor: int) -> Iterator[str]:
         now_ns = time.time_ns()
         for id, signature in self._signatures.items():
             if signature == _READ_AGAIN:
@@ -72,13 +69,10 @@ class KnownFiles:
 
 
 def _signature(status: os.stat_result, reading_began_ns: int) -> int:
-    """Return the signature of a file, or `_READ_AGAIN` if it has just changed.
-
-    A second change within the resolution of its times would not be noticed.
-    """
+    """Return the signature of a file, or `_READ_AGAIN` if the file has just changed."""
     changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
     if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
-        return _READ_AGAIN
+        return _READ_AGAIN  # Another change may leave the same times.
     parts = (
         status.st_ino,
         status.st_size,
@@ -89,7 +83,7 @@ def _signature(status: os.stat_result, reading_began_ns: int) -> int:
 
 
 def id_of(file_name: str) -> str | None:
-    """Return the id in the name `{id}.json`, None for others."""
+    """Return the id in a name such as `abc.json`, None for other names."""
     id = file_name.removesuffix(SUFFIX)
     if id == file_name or not ID.fullmatch(id):
         return None

@@ -1,4 +1,4 @@
-"""Clean an imported entry: repair wrong values or leave them out, but keep the bookmark."""
+"""Clean imported entries: repair wrong values or leave them out."""
 
 import re
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_leniently(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
-    """Return the cleaned fields, and notes about the values that are changed or left out.
+    """Return the cleaned fields, and notes about values that are changed or left out.
 
-    Raises Invalid for an entry without a usable uri.
+    Raises Invalid if the uri is wrong.
     """
     try:
         return clean(values), []
@@ -54,7 +54,6 @@ def _clean_each(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
 
 
 def _repair_text(name: str, text: str, notes: list[str]) -> str:
-    """Return a text that keeps the rule of its field. Adds notes about what is changed."""
     text = _replace_lone_surrogates(name, text, notes)
     if name not in _MAX_LENGTHS:
         return text
@@ -77,21 +76,19 @@ def _replace_lone_surrogates(name: str, text: str, notes: list[str]) -> str:
 
 
 def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
-    """Return the valid items of a list such as the tags, up to MAX_TAGS."""
     valid: list[str] = []
     errors: list[str] = []
     for item in _split_at_commas(name, items, notes)[:_MAX_EXAMINED_ITEMS]:
         try:
             valid.append(_clean_item(name, item, notes))
         except Invalid as error:
-            # Each item is checked alone, so the index in the error is always 0:
-            # leave it out.
+            # The index is always 0, because each item is checked alone.
             reason, _, _ = str(error).rpartition(" at index ")
             errors.append(reason)
     if errors:
         notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
     unique = unique_tags(valid)
-    # Unexamined items may be valid, so they count as items beyond MAX_TAGS.
+    # Items that were not examined may be valid.
     has_unexamined_items = len(items) > _MAX_EXAMINED_ITEMS
     if has_unexamined_items or len(unique) > MAX_TAGS:
         notes.append(f"only the first {MAX_TAGS} {name} are kept")
@@ -99,7 +96,7 @@ def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
 
 
 def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[object]:
-    """Return the items; one such as `"a, b"` becomes two, and a note says so."""
+    """Return the items. An item such as `"a, b"` becomes two."""
     parts: list[object] = []
     for item in items:
         if isinstance(item, str) and "," in item:
@@ -114,5 +111,5 @@ def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[o
 def _clean_item(name: str, item: object, notes: list[str]) -> str:
     if isinstance(item, str):
         item = _replace_lone_surrogates(name, item, notes)
-    (cleaned,) = clean_value(name, [item])
-    return str(cleaned)
+    cleaned: tuple[str] = clean_value(name, [item])
+    return cleaned[0]

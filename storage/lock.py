@@ -1,4 +1,4 @@
-"""The lock that writers of a data folder take, and its folders, held open."""
+"""The lock of a data folder for writers, and open descriptors of its folders."""
 
 import fcntl
 import os
@@ -13,23 +13,20 @@ from storage import files
 from storage.errors import Busy, OutcomeUnknown, StorageError, Unavailable
 
 LOCK_SECONDS = 5.0
-_BUSY = (
+_BUSY_TEXT = (
     "Another writer has held the lock of the data folder for "
     f"{LOCK_SECONDS:.0f} seconds."
 )
 
 
 class OpenFolders:
-    """Descriptors of a data folder and the folders in it.
-
-    They stay valid when the folders are moved away to restore a backup.
-    """
+    """Descriptors of a data folder and its folders, which stay valid if these are moved."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
-        """Open the folders until the stack `opened` is closed. Raises Unavailable."""
+        """Open the folders. Closing `opened` closes them. Raises Unavailable."""
         self._path = data
         self._opened = opened
-        self._tombstones: int | None = None
+        self._tombstones_if_open: int | None = None
         with files.translate_disk_errors():
             self.data = opened.enter_context(files.open_folder(data))
             self.bookmarks = opened.enter_context(
@@ -39,13 +36,13 @@ class OpenFolders:
     @property
     def tombstones(self) -> int:
         """The folder of tombstones, created if missing. Raises Unavailable or Full."""
-        if self._tombstones is None:
+        if self._tombstones_if_open is None:
             problem = "The folder tombstones cannot be used"
             with files.translate_disk_errors(problem):
                 self._make_tombstones()
                 folder = files.open_folder("tombstones", self.data)
-                self._tombstones = self._opened.enter_context(folder)
-        return self._tombstones
+                self._tombstones_if_open = self._opened.enter_context(folder)
+        return self._tombstones_if_open
 
     def _make_tombstones(self) -> None:
         if not files.is_missing("tombstones", self.data):
@@ -68,7 +65,7 @@ class OpenFolders:
         """Raise OutcomeUnknown if other folders have replaced the written folders."""
         for name, descriptor in (
             ("bookmarks", self.bookmarks),
-            ("tombstones", self._tombstones),
+            ("tombstones", self._tombstones_if_open),
         ):
             if descriptor is None:
                 continue
@@ -91,31 +88,27 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on the folder of bookmarks, for all threads and processes.
 
-    The threads of a process take turns. Processes lock two folders: `bookmarks` is
-    the lock itself, and `data` is the queue: the process that has locked `data` is
-    the next to lock `bookmarks`. Without this queue, a busy process would lock
-    `bookmarks` again and again before others notice that it is free.
+    Threads take turns. The process that has locked `data` is the next to lock
+    `bookmarks`, so that a busy process does not get this lock again and again.
     """
 
     def __init__(self) -> None:
         self._turns = _Turns()
-        # When this process last held the lock, on the monotonic clock.
-        self._held_at = 0.0
+        self._held_at = 0.0  # By this process, on the monotonic clock.
         self._locked: set[int] = set()  # The descriptors of locked folders.
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Busy after LOCK_SECONDS in which no thread of this process had the
-        lock. Raises Unavailable if the folder cannot be locked.
+        Raises Unavailable, or Busy after LOCK_SECONDS in which no thread of this
+        process had the lock.
         """
         asked_at = time.monotonic()
 
         def is_wait_over() -> bool:
-            # While other threads of this process get the lock, it is worth waiting.
-            waits_since = max(asked_at, self._held_at)
-            return time.monotonic() > waits_since + LOCK_SECONDS
+            last_progress_at = max(asked_at, self._held_at)
+            return time.monotonic() > last_progress_at + LOCK_SECONDS
 
         with self._turns.take(is_wait_over):
             self._lock_in_turn(folders, is_wait_over)
@@ -129,7 +122,6 @@ class Lock:
     def _lock_in_turn(
         self, folders: OpenFolders, is_wait_over: Callable[[], bool]
     ) -> None:
-        """Lock `bookmarks` in the turn of this process. Raises Busy or Unavailable."""
         self._lock(folders.data, is_wait_over)
         try:
             self._lock(folders.bookmarks, is_wait_over)
@@ -137,7 +129,7 @@ class Lock:
             self._unlock(folders.data)
 
     def _lock(self, folder: int, is_wait_over: Callable[[], bool]) -> None:
-        self._locked.add(folder)
+        self._locked.add(folder)  # First, because a fork may happen at any time.
         try:
             _flock(folder, is_wait_over)
         except StorageError:
@@ -145,25 +137,20 @@ class Lock:
             raise
 
     def _unlock(self, folder: int) -> None:
-        # After a fork, the child has a copy of the descriptor, so closing this one
-        # would not release the lock.
+        # Closing is not enough if a forked child has a copy of the descriptor.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
         self._locked.discard(folder)
 
     def close_in_child(self) -> None:
-        """In a forked child, close the parent's locked folders, which keep the locks."""
+        """In a forked child, close copies of locked folders, which would keep the locks."""
         for descriptor in self._locked:
             with suppress(OSError):
                 os.close(descriptor)
 
 
 class _Turns:
-    """A fair lock: threads get it in the order in which they ask.
-
-    `threading.Lock` is not fair: a thread that releases it and asks for it again
-    mostly gets it before the threads that wait.
-    """
+    """A lock that threads get in the order in which they ask."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -172,7 +159,7 @@ class _Turns:
 
     @contextmanager
     def take(self, is_wait_over: Callable[[], bool]) -> Iterator[None]:
-        """Take the lock for a `with` block. Raises Busy once `is_wait_over()` is true."""
+        """Take the lock for a `with` block. Raises Busy when the wait is over."""
         self._wait(is_wait_over)
         try:
             yield
@@ -190,7 +177,7 @@ class _Turns:
             with self._mutex:
                 if is_wait_over() and not turn.is_set():
                     self._waiting.remove(turn)
-                    raise Busy(_BUSY)
+                    raise Busy(_BUSY_TEXT)
 
     def _pass_on(self) -> None:
         with self._mutex:
@@ -201,14 +188,13 @@ class _Turns:
 
 
 def _flock(descriptor: int, is_wait_over: Callable[[], bool]) -> None:
-    """Lock an open folder. Raises Busy once `is_wait_over()` is true, or Unavailable."""
-    pause = 0.0001  # Most writers hold the lock for less than a millisecond.
+    pause = 0.0001  # Seconds. Most writers soon release the lock.
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if is_wait_over():
-                raise Busy(_BUSY) from None
+                raise Busy(_BUSY_TEXT) from None
         except OSError as error:
             raise Unavailable(
                 f"The data folder cannot be locked: {error.strerror}. "

@@ -1,10 +1,10 @@
 """Limit the nesting of JSON before it is decoded."""
 
-# The limits of the JSON decoders differ between versions of Python, and one limit
-# is too high for the small stacks of threads on Alpine Linux (musl).
+# The limits of the JSON decoders differ, and some are too high for the small stacks of
+# threads on Alpine Linux.
 MAX_DEPTH = 500
 
-_CHUNK = 65_536  # Bytes. Python runs no other thread while it splits a chunk.
+_CHUNK = 65_536  # In bytes. Other threads can run between two chunks.
 _ALL_BYTES = bytes(range(256))
 
 
@@ -25,18 +25,18 @@ def is_too_deep(document: bytes) -> bool:
 
 def outside_strings(document: bytes, wanted: bytes) -> bytes:
     """Return only the wanted bytes of a JSON document outside its strings."""
-    unwanted = _ALL_BYTES.translate(None, wanted + b'"')
     # Without escaped quotes, each quote begins or ends a string.
     unescaped = document.replace(rb"\\", b"").replace(rb"\"", b"")
+    unwanted = _ALL_BYTES.translate(None, wanted + b'"')
     text = unescaped.translate(None, unwanted)
     kept = []
     is_in_string = False
     for start in range(0, len(text), _CHUNK):
-        # Every second part is a string.
         parts = text[start : start + _CHUNK].split(b'"')
-        outside = parts[1::2] if is_in_string else parts[::2]
-        kept.append(b"".join(outside))
-        has_odd_number_of_quotes = len(parts) % 2 == 0
-        if has_odd_number_of_quotes:
+        # Every second part is inside of a string.
+        first_outside = int(is_in_string)
+        kept.append(b"".join(parts[first_outside::2]))
+        quote_count = len(parts) - 1
+        if quote_count % 2:
             is_in_string = not is_in_string
     return b"".join(kept)

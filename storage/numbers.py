@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 
 def number_of_id(id: str) -> int:
-    """Return a number from 1 to 2^31 - 1 for an id or a tag.
+    """Return a number of 31 bits, as some clients need it, for an id or a tag.
 
-    It fits into the signed 32 bits of some clients, so two ids may have the same.
+    Two ids may have the same number.
     """
     number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
     return number or 1
@@ -18,7 +18,7 @@ class Numbers:
     """Find ids by their numbers."""
 
     def __init__(self, ids: Iterable[str]) -> None:
-        # A sorted list needs 8 bytes for each id, a dictionary 150.
+        # A sorted list needs less memory than a dictionary.
         self._ids = sorted(ids, key=number_of_id)
 
     def ids_of(self, number: int) -> Sequence[str]:
@@ -32,6 +32,7 @@ class Numbers:
 
     def remove(self, id: str) -> None:
         start = self._place(number_of_id(id))
+        # Several ids may have this number.
         del self._ids[self._ids.index(id, start)]
 
     def _place(self, number: int) -> int:

@@ -1,4 +1,4 @@
-"""The one module that decides which bookmarks visitors without a login may read."""
+"""Decide which bookmarks visitors without a login may read."""
 
 import time
 from threading import RLock
@@ -10,9 +10,8 @@ _NO_VERSION = -1  # No collection has this version.
 
 
 class PublicFollower:
-    """A `Follower` that hides private bookmarks and their tombstones.
+    """A `Follower` that hides private bookmarks and their tombstones from a `Reader`.
 
-    It has the members of `Follower` that `Reader` uses, with the same meaning. Its
     `state` stays the same when only private bookmarks change.
     """
 
@@ -20,12 +19,11 @@ class PublicFollower:
         self._follower = follower
         self.change_count = 0
         self.state = State(_NO_VERSION, 0.0)
-        # The follower's `change_count` when `state` was last updated.
-        self._seen_change_count = -1
+        self._seen_change_count = -1  # That of the follower, when `state` was updated.
 
     @property
     def mutex(self) -> RLock:
-        """The follower's present mutex: a forked child replaces it."""
+        """The mutex of the follower, which a forked child replaces."""
         return self._follower.mutex
 
     @property
@@ -40,34 +38,31 @@ class PublicFollower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
-    # --- Refreshing ---
-
     def is_up_to_date(self) -> bool:
         if not self._follower.is_up_to_date():
             return False
         return self._seen_change_count == self._follower.change_count
 
-    def compares_each_time(self) -> bool:
-        return self._follower.compares_each_time()
+    def lacks_inotify(self) -> bool:
+        return self._follower.lacks_inotify()
 
     def refresh_one(self, id: str) -> None:
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:
-            # The time of the response must not tell visitors whether the bookmark
-            # is private or missing.
+            # Reading the file of a private bookmark would take visitors longer than a
+            # missing file.
             self._follower.refresh()
 
     def refresh(self) -> Index:
         self._follower.refresh()
         return self._update_if_changed()
 
-    def refresh_or_raise_if_all_reads_failed(self) -> Index:
-        self._follower.refresh_or_raise_if_all_reads_failed()
+    def refresh_readable(self) -> Index:
+        self._follower.refresh_readable()
         return self._update_if_changed()
 
     def _update_if_changed(self) -> Index:
-        """Update `state` and `change_count`, and return the public index."""
         index = self.index
         if self._seen_change_count != self._follower.change_count:
             state = self._new_state(index)
@@ -82,10 +77,10 @@ class PublicFollower:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
-        # The times of the folders would show visitors when private bookmarks change.
+        # Use only the times of public files, because those of the folders would tell
+        # visitors when private bookmarks change.
         changed_at = index.changed_at or self._follower.created_at
         if changed_at <= self.state.changed_at:
-            # A bookmark was removed or has become private. No public file has the
-            # time of this change.
+            # Removing a bookmark or making it private changes no time of a public file.
             changed_at = time.time()
         return State(index.version, changed_at)

@@ -1,4 +1,4 @@
-"""A query: which bookmarks to select, and which range of them."""
+"""Parse queries."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,11 +10,11 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-# Such a number fits into 64 bits. `int` raises ValueError for more than 4,300 digits.
+# Larger numbers do not fit into 64 bits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
-MAX_VALUE = 4_096  # The bytes of one search or tag.
-MAX_VALUES = 16_384  # The bytes of all searches and tags together.
+MAX_VALUE = 4_096  # In bytes, of a search or tag.
+MAX_VALUES = 16_384  # Of all together.
 SORT_KEYS = ("created", "modified", "title", "uri")
 SORTS = (*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS))  # `-title` is descending.
 NEWEST_FIRST = "-created"
@@ -23,8 +23,8 @@ NEWEST_FIRST = "-created"
 class Query(msgspec.Struct, frozen=True):
     """Which bookmarks match, and which page of the matches to return."""
 
-    tags: tuple[str, ...] = ()  # Folded. A match has all of these tags.
-    without_tags: tuple[str, ...] = ()  # Folded. A match has none of these tags.
+    tags: tuple[str, ...] = ()  # Folded. A match has all of them.
+    without_tags: tuple[str, ...] = ()  # Folded. A match has none of them.
     search: Search | None = None
     uri_key: str | None = None  # The normalized uri of a match.
     sort: str = NEWEST_FIRST  # One of `SORTS`.
@@ -43,7 +43,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
     values = first_values(parameters)
     limit = _parse_number(values, "limit")
     offset = _parse_number(values, "offset") or 0
-    if limit is None:  # An offset without a limit is ignored, as the API defines.
+    if limit is None:  # The API ignores an offset without a limit.
         limit = page_size
         offset = 0
     return Query(
@@ -72,11 +72,11 @@ def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the folded tags without empty ones. Raises BadQuery if there are too many."""
+    """Return the folded tags. Raises BadQuery for too many tags."""
     tags = [normalize_and_fold_tag(value) for value in values]
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
-    return tuple(sorted(set(tags) - {""}))  # Sorted, so that equal filters are equal tuples.
+    return tuple(sorted(set(tags) - {""}))  # Equal filters become equal tuples.
 
 
 def _parse_uri(values: Mapping[str, str]) -> str | None:

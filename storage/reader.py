@@ -1,4 +1,4 @@
-"""Read the bookmarks in an index: all that lists, pages and searches need."""
+"""Read and select the bookmarks of an index."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,26 +8,23 @@ from storage.follower import Follower
 from storage.index import UNTAGGED, Entry, State, count_tags
 from storage.public import PublicFollower
 from storage.query import Query
-from storage.selection import Selection, TagCounts, candidates
+from storage.selection import Selection, TagCountCache, TagCounts, candidates
 from storage.uri import host_of, uri_key
 
 MAX_HOST_TAGS = 30
-# Tag counts are cached for this many queries: counting the tags of 100,000
-# bookmarks takes 40 ms.
-_MAX_COUNTED_SELECTIONS = 50
+_MAX_CACHED_TAG_COUNTS = 50
 
 
 class Reader:
-    """The bookmarks in the index of a follower.
-
-    Most methods first bring the index up to date with the files.
-    """
+    """The bookmarks in the index of a follower."""
 
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
-        # A cache by query and limit, valid while `change_count` is `_counted_at`.
-        self._counted: dict[tuple[Query, int], TagCounts] = {}
-        self._counted_at = follower.change_count
+        # Valid while the follower's `change_count` is `_cached_change_count`.
+        self._cached_tag_counts: TagCountCache = {}
+        self._cached_change_count = follower.change_count
+
+    # --- After a refresh of the index ---
 
     def get(self, id: str) -> Entry:
         """Return a bookmark. Raises NotFound, Gone or Unreadable."""
@@ -55,40 +52,40 @@ class Reader:
     def ids_of_number(self, number: int) -> Sequence[str]:
         """Return the ids of present and deleted bookmarks that have this number."""
         with self._follower.mutex:
-            index = self._follower.refresh_or_raise_if_all_reads_failed()
+            index = self._follower.refresh_readable()
             return index.ids_of_number(number)
 
     def state(self) -> State:
         """Return the validators of the collection. Raises Unavailable."""
         with self._follower.mutex:
-            self._follower.refresh_or_raise_if_all_reads_failed()
+            self._follower.refresh_readable()
             return self._follower.state
 
     def select(self, query: Query) -> Selection:
         """Return what the query selects. Raises Unavailable."""
         with self._follower.mutex:
-            index = self._follower.refresh_or_raise_if_all_reads_failed()
+            index = self._follower.refresh_readable()
             return Selection(
                 query,
                 self._follower.state,
                 candidates(index, query),
                 index.tombstones,
                 index.latest,
-                self._counts_of_this_state(),
+                self._valid_cache_of_tag_counts(),
             )
 
-    def _counts_of_this_state(self) -> dict[tuple[Query, int], TagCounts]:
-        """Return the cache of counted tags, emptied after a change."""
-        is_stale = self._counted_at != self._follower.change_count
-        if is_stale or len(self._counted) >= _MAX_COUNTED_SELECTIONS:
-            self._counted = {}
-            self._counted_at = self._follower.change_count
-        return self._counted
+    def _valid_cache_of_tag_counts(self) -> TagCountCache:
+        is_stale = self._cached_change_count != self._follower.change_count
+        is_full = len(self._cached_tag_counts) >= _MAX_CACHED_TAG_COUNTS
+        if is_stale or is_full:
+            self._cached_tag_counts = {}
+            self._cached_change_count = self._follower.change_count
+        return self._cached_tag_counts
 
     def tag_counts(self) -> tuple[TagCounts, int, State]:
         """Return the tags, most used first, the number of untagged bookmarks, and the state."""
         with self._follower.mutex:
-            index = self._follower.refresh_or_raise_if_all_reads_failed()
+            index = self._follower.refresh_readable()
             untagged = index.count(UNTAGGED)
             return index.tag_counts(), untagged, self._follower.state
 
@@ -96,15 +93,15 @@ class Reader:
 
     @property
     def change_count(self) -> int:
-        """The number of changes. Cached responses expire when it grows."""
+        """The number of changes. A new number invalidates caches."""
         return self._follower.change_count
 
-    def compares_each_time(self) -> bool:
-        """Return whether inotify is missing, so each refresh compares all files."""
-        return self._follower.compares_each_time()
+    def lacks_inotify(self) -> bool:
+        """Return whether inotify is missing, so that each refresh compares all files."""
+        return self._follower.lacks_inotify()
 
     def refresh(self) -> int:
-        """Update the index if any file has changed; return `change_count`."""
+        """Update the index if any file has changed, and return `change_count`."""
         if not self._follower.is_up_to_date():
             with self._follower.mutex:
                 self._follower.refresh()
@@ -113,12 +110,12 @@ class Reader:
     # --- Without a refresh ---
 
     def count(self, tag: str) -> int:
-        """Return how many bookmarks have the folded tag."""
+        """Return how many bookmarks have this folded tag."""
         with self._follower.mutex:
             return self._follower.index.count(tag)
 
     def oldest(self, tag: str) -> Entry | None:
-        """Return the oldest bookmark that has the folded tag."""
+        """Return the oldest bookmark that has this folded tag, or None."""
         with self._follower.mutex:
             entries = self._follower.index.of_tag(tag)
         if not entries:
@@ -126,7 +123,7 @@ class Reader:
         return entries[0]
 
     def host_tags(self, uri: str) -> list[str]:
-        """Return the most used tags of the other bookmarks with the uri's host."""
+        """Return the most used tags of other bookmarks with the host of the uri."""
         key = uri_key(uri)
         host = host_of(key)
         if not host:
@@ -142,7 +139,7 @@ def _entries_of_host(
 ) -> list[Entry]:
     found = []
     for entry in entries:
-        if host not in entry.uri_key:  # This test avoids parsing most uris.
+        if host not in entry.uri_key:  # Most uris need no parsing.
             continue
         if entry.uri_key != excluded_key and host_of(entry.uri_key) == host:
             found.append(entry)

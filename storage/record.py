@@ -1,4 +1,4 @@
-"""Decode and encode JSON files of bookmarks and tombstones (records of deletions)."""
+"""Decode and encode the JSON files of bookmarks and tombstones."""
 
 from hashlib import blake2b
 from typing import Any
@@ -18,10 +18,10 @@ from storage.errors import Invalid
 from storage.files import MAX_FILE_SIZE
 from storage.nesting import MAX_DEPTH, is_too_deep
 
-_BOM = b"\xef\xbb\xbf"  # Some editors write it at the beginning of a file.
+_BOM = b"\xef\xbb\xbf"  # Some editors begin files with these bytes.
 _bookmark_decoder = msgspec.json.Decoder(Bookmark)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
-# msgspec.Raw keeps a value's own text, even a number that a float cannot hold.
+# msgspec.Raw keeps even a number that a float cannot hold.
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -29,7 +29,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # `create` uses the string of `created` again, which saves 70 bytes.
+        # Without this value, `create` shares one string, which saves memory.
         del values["modified"]
     return create(clean(values), id)
 
@@ -47,7 +47,6 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 
 def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[str, Any]:
-    """Return the known members of a file, with only their types and the id checked."""
     try:
         data.decode()  # msgspec accepts unknown members that are not UTF-8.
         if is_too_deep(data):
@@ -64,14 +63,14 @@ def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[st
 def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
     """Return the bytes of a file, indented for people and diffs.
 
-    Members that other programs have added to `previous_content` stay in their place.
-    Raises Invalid if the result is larger than MAX_FILE_SIZE.
+    Unknown members of `previous_content` stay in their place. Raises Invalid if the
+    file would be larger than MAX_FILE_SIZE.
     """
     compact = msgspec.json.encode(value)
     if previous_content:
         compact = _keep_unknown_members(previous_content, compact)
     data = msgspec.json.format(compact, indent=2) + b"\n"
-    if len(data) > MAX_FILE_SIZE:  # `files.read` refuses larger files.
+    if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse the file.
         raise Invalid([("file", f"would be larger than {MAX_FILE_SIZE:,} bytes")])
     return data
 
@@ -83,5 +82,5 @@ def _keep_unknown_members(previous_content: bytes, compact: bytes) -> bytes:
 
 
 def digest(data: bytes) -> int:
-    """Return the version of a bookmark: 128 bits that identify its file's content."""
+    """Return a number of 128 bits that identifies this content."""
     return int.from_bytes(blake2b(data, digest_size=16).digest(), "big")

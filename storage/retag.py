@@ -1,6 +1,7 @@
-"""Change tags on many bookmarks: select them, remove and add tags, and store them in batches."""
+"""Remove and add tags on many bookmarks, which a query selects."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -18,8 +19,7 @@ from storage.transaction import Transaction
 class Retagging(msgspec.Struct, frozen=True):
     """Remove and add tags on the bookmarks that `query` selects.
 
-    Nothing is changed if the client gives the `expected` number of bookmarks and
-    another number is selected.
+    Nothing is changed if the number of bookmarks is not the `expected` one.
     """
 
     query: Query
@@ -28,7 +28,7 @@ class Retagging(msgspec.Struct, frozen=True):
     expected: int | None = None
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the tags after the change, maybe with repetitions."""
+        """Return the tags after the change. Tags may be repeated."""
         removed = {fold_tag(tag) for tag in self.remove}
         is_renaming = len(self.remove) == len(self.add) == 1
         changed: list[str] = []
@@ -70,13 +70,10 @@ class RetagReport(msgspec.Struct):
         )
 
 
-# --- Reading a change of tags ---
-
-
 def clean_retagging(values: Mapping[str, object]) -> Retagging:
     """Return the change of tags that a JSON object or a form asks for.
 
-    Its members `tag` and `q` select the bookmarks. Raises Invalid, with all errors.
+    `tag` and `q` select the bookmarks. Raises Invalid with all errors.
     """
     fields: Fields = {}
     errors: list[tuple[str, str]] = []
@@ -92,7 +89,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", None))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
-        # Invalid joins field and reason to one sentence: "tag or q is required, …".
+        # The message is "tag or q is required, …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
@@ -100,7 +97,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
 
 
 class _InvalidMember(Exception):
-    """A member is unknown or breaks its rule; the text says how."""
+    """A member is unknown or breaks its rule."""
 
 
 def _parse_member(name: str, value: object) -> object:
@@ -131,17 +128,12 @@ def _parse_search(value: object) -> Search | None:
 
 
 def _parse_count(value: object) -> int:
-    match value:
-        case str() if UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
-            return int(value)
-        case bool():  # Python's True is an int, too.
-            pass
-        case int() | float() if value >= 0 and value % 1 == 0:  # 3.0 is valid, too.
+    if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # From a form.
+        return int(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value >= 0 and value % 1 == 0:  # 3.0 is valid, too.
             return int(value)
     raise _InvalidMember("must be a whole number")
-
-
-# --- Changing tags ---
 
 
 def retag(
@@ -151,19 +143,14 @@ def retag(
     report: RetagReport | None = None,
     require: Condition | None = None,
 ) -> RetagReport:
-    """Change the tags of the selected `entries` in batches.
+    """Change the tags of the selected `entries` in batches, and count in `report`.
 
-    `require` checks the collection's state before the first change. The outcomes
-    are added to `report`, or to a new report. Busy, Full and Unavailable say how many
-    bookmarks were changed; repeating the request changes the others.
+    `require` is called before the first change. Raises Busy, Full or Unavailable.
     """
-
-    def change(folder: Transaction, selected: Entry) -> bool:
-        return _retag_one(folder, selected, retagging)
-
     if report is None:
         report = RetagReport()
     report.matched += len(entries)
+    change = partial(_retag_one, retagging=retagging)
     try:
         for outcome in change_in_batches(store, entries, change, require):
             _count(outcome, report)
@@ -171,7 +158,7 @@ def retag(
         if not report.changed:
             raise
         text = f"{report.changed:,} bookmarks were changed. {error}"
-        # The same type of error, which tells the caller what to do.
+        # Keep the type of the error, because callers act on it.
         raise type(error)(text) from error
     return report
 
@@ -195,12 +182,12 @@ def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
 
 
 def _retag_one(folder: Transaction, selected: Entry, retagging: Retagging) -> bool:
-    """Change the tags of one bookmark; return whether this changes the bookmark."""
+    """Change the tags of a bookmark, and return whether they differ."""
     entry = folder.get(selected.bookmark.id)
     if entry is not selected and not meets(entry, retagging.query):
-        return False  # Another client has just changed the bookmark.
+        return False  # Another client has changed it, so it is not selected any more.
     before = entry.bookmark
     tags = clean_value("tags", retagging.apply(before.tags))
     after = update(before, {"tags": tags})
     folder.put(after, entry)
-    return after is not before
+    return after != before

@@ -22,10 +22,13 @@ MAX_TERMS = MAX_TAGS  # Each term may be compared with every bookmark.
 # Phones type curly quotes.
 _QUOTE = '["“”„«»]'
 _NO_QUOTE = '[^"“”„«»]'
-# A word or tag may contain parentheses, as in `Python_(language)`.
-_RUN = r"""
+# May contain parentheses, as in `Python_(language)`.
+_WORD = r"""
     [^\s()]+
-    (?: \( (?: [^\s()] | \( [^\s()]* \) )* \) [^\s()]* )*
+    (?:
+        \( (?: [^\s()] | \( [^\s()]* \) )* \)  # There may be an inner pair.
+        [^\s()]*
+    )*
 """
 _TOKEN = re.compile(
     rf"""
@@ -34,10 +37,10 @@ _TOKEN = re.compile(
     | {_QUOTE} (?P<phrase> {_NO_QUOTE}* ) {_QUOTE}
     | \# {_QUOTE} (?P<quoted_tag> {_NO_QUOTE}+ ) {_QUOTE}
     | (?P<open_quote> \#? {_QUOTE} )
-    | \# (?P<tag> {_RUN} )
+    | \# (?P<tag> {_WORD} )
     | ! (?P<keyword> [^\s()]+ )
     | (?P<operator> (?i: and | or | not ) (?= [\s()] | \Z ) )
-    | (?P<word> {_RUN} )
+    | (?P<word> {_WORD} )
     """,
     re.VERBOSE,
 )
@@ -46,7 +49,7 @@ _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Match a bookmark whose folded text contains this word or phrase."""
+    """Match a bookmark that contains this folded word or phrase."""
 
     text: str
 
@@ -76,18 +79,18 @@ class CreatedSince(msgspec.Struct, frozen=True):
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    """Match a bookmark created before the start of a date such as `2024-03`."""
+    """Match a bookmark created before the start of a date."""
 
     date: str
 
 
-class All(msgspec.Struct, frozen=True):
+class AllOf(msgspec.Struct, frozen=True):
     """Match a bookmark that all parts match."""
 
     parts: tuple["Search", ...]
 
 
-class Any(msgspec.Struct, frozen=True):
+class AnyOf(msgspec.Struct, frozen=True):
     """Match a bookmark that at least one part matches."""
 
     parts: tuple["Search", ...]
@@ -100,20 +103,20 @@ class Not(msgspec.Struct, frozen=True):
 
 
 Term = Text | Tag | OnlyTags | Site | CreatedSince | CreatedBefore
-Search = Term | All | Any | Not
+Search = Term | AllOf | AnyOf | Not
 Keywords = Mapping[str, Term]
 
 KEYWORDS: Keywords = {"untagged": OnlyTags(frozenset()), "unread": Tag("unread")}
 
 
 class _NotAnExpression(BadQuery):
-    """The text breaks the grammar."""
+    """A text breaks the grammar."""
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. A text that breaks the grammar is a search for its words.
+    """Parse an expression, or the words of a text that breaks the grammar.
 
-    An empty text gives None, which matches every bookmark. Raises BadQuery.
+    An empty text gives None. Raises BadQuery.
     """
     try:
         return parse_expression(text, keywords)
@@ -122,10 +125,10 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression that selects bookmarks to change. An empty text gives None.
+    """Parse an expression. An empty text gives None.
 
-    Raises BadQuery for a text that breaks the grammar, because a search for its words
-    could match other bookmarks.
+    Raises BadQuery if the text breaks the grammar, so that no other bookmarks with its
+    words are changed.
     """
     return _Parser(list(_tokens(text, keywords))).parse()
 
@@ -134,14 +137,14 @@ def _parse_words(text: str) -> Search | None:
     words: list[Text] = []
     for word in text.split():
         folded = fold_text(word)
-        if not folded:  # The word had only accents.
+        if not folded:
             continue
         stripped = folded.strip('()"')
         words.append(Text(stripped or folded))
     _require_few_terms(len(words))
     if not words:
         return None
-    return All(tuple(words))
+    return AllOf(tuple(words))
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
@@ -151,7 +154,7 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
             return [word]
         case Not(part):
             return words_to_mark(part, is_negated=not is_negated)
-        case All(parts) | Any(parts):
+        case AllOf(parts) | AnyOf(parts):
             words: list[str] = []
             for part in parts:
                 words += words_to_mark(part, is_negated)
@@ -160,10 +163,9 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 
 
 def fold_text(text: str) -> str:
-    """Return the text as it is searched: without case, accents, typography and line breaks.
+    """Return the text without case and accents, with plain quotes, dashes and spaces.
 
-    Tags are compared by `fold`, which keeps accents. Here each character is folded
-    alone, so that a page can mark matches in the text.
+    Each character is folded alone, so a page can mark matches.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -171,13 +173,10 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    """Return a tag that a client has sent, folded as `fold_tag` folds a stored tag."""
-    # Normalize first: a client may send `ᾴ` as `α`, the mark U+0345 and an accent.
-    # Folding first makes U+0345 the letter `ι`, which gets the accent: `αί`, not `άι`.
+    """Return a tag that a client has sent, folded like a stored tag."""
+    # Normalize first, because folding can turn a mark into a letter.
     return fold(normalize(text.strip()))
 
-
-# --- Folding ---
 
 _SINGLE_QUOTES = "‘’‚‛‹›ʹʻʼʽ′׳"
 _DOUBLE_QUOTES = "“”„‟«»〝〞〟״"
@@ -185,7 +184,7 @@ _REPLACEMENTS = str.maketrans(
     {
         **dict.fromkeys(_SINGLE_QUOTES, "'"),
         **dict.fromkeys(_DOUBLE_QUOTES, '"'),
-        "−": "-",  # The minus sign of mathematics.
+        "−": "-",  # The minus sign.
         "\n": " ",
         "ł": "l",
         "ø": "o",
@@ -199,7 +198,7 @@ _REPLACEMENTS = str.maketrans(
         "þ": "th",
     }
 )
-_MAX_CACHED = 1 << 16  # Characters. A full cache takes up to 10 MiB.
+_MAX_CACHED_CHARACTERS = 1 << 16
 
 
 def _fold_character(character: str) -> str:
@@ -222,11 +221,11 @@ def _is_ignored(character: str, category: str) -> bool:
 
 
 class _FoldedCharacters(dict[int, str]):
-    """A cache for `str.translate`: the folded text of each character by code point."""
+    """A cache for `str.translate`."""
 
     def __missing__(self, code_point: int) -> str:
         folded = _fold_character(chr(code_point))
-        if len(self) < _MAX_CACHED:
+        if len(self) < _MAX_CACHED_CHARACTERS:
             self[code_point] = folded
         return folded
 
@@ -234,11 +233,8 @@ class _FoldedCharacters(dict[int, str]):
 _FOLDED = _FoldedCharacters()
 
 
-# --- Parsing ---
-
-
 def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
-    """Yield terms, lower-case operators and parentheses. Raises _NotAnExpression."""
+    """Yield terms, lower-case operators and parentheses."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
         value = match[kind]
@@ -266,7 +262,6 @@ def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
 
 
 def _site_or_date(word: str) -> Term | None:
-    """Return the term of a word such as `site:example.org`."""
     name, _, value = word.partition(":")
     match name.lower():
         case "site" if _HOST.fullmatch(value):
@@ -295,14 +290,14 @@ def _require_few_terms(count: int) -> None:
 
 
 class _Parser:
-    """A recursive-descent parser: a method for each rule of the grammar."""
+    """A recursive-descent parser with a method for each rule."""
 
     def __init__(self, tokens: list[Term | str]) -> None:
         terms = [token for token in tokens if not isinstance(token, str)]
         _require_few_terms(len(terms))
-        if tokens.count("(") > MAX_TERMS:  # This limits the recursion of `_any`.
+        if tokens.count("(") > MAX_TERMS:  # Limits the recursion.
             raise _NotAnExpression("There are too many parentheses. Leave some out.")
-        self._rest = tokens[::-1]  # The next token is the last, for `pop`.
+        self._rest = tokens[::-1]  # For `pop`.
 
     def parse(self) -> Search | None:
         if not self._rest:
@@ -319,22 +314,22 @@ class _Parser:
             parts.append(self._all())
         if len(parts) == 1:
             return parts[0]
-        return Any(tuple(parts))
+        return AnyOf(tuple(parts))
 
     def _all(self) -> Search:
         """Parse: one { [ 'and' ] one }."""
         parts = [self._one()]
+        # `and` is optional.
         while self._take("and") or self._next() not in ("or", ")", ""):
             parts.append(self._one())
         if len(parts) == 1:
             return parts[0]
-        return All(tuple(parts))
+        return AllOf(tuple(parts))
 
     def _one(self) -> Search:
         """Parse: [ 'not' ] ( '(' any ')' | term ). A minus has become 'not'."""
         if self._take("not"):
-            # `--help` would parse as not not help, but the user means the word.
-            # `parse_search` searches for it after this error.
+            # After this error, `parse_search` searches for a word such as `--help`.
             if self._next() == "not":
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())
@@ -353,13 +348,12 @@ class _Parser:
         return term
 
     def _next(self) -> Term | str:
-        """Return the next token, empty at the end."""
         if not self._rest:
             return ""
         return self._rest[-1]
 
     def _take(self, token: str) -> bool:
-        """Return whether this token is the next; if so, skip it."""
+        """Return whether this token is the next, and skip it."""
         is_next = self._next() == token
         if is_next:
             self._rest.pop()

@@ -1,10 +1,10 @@
 """What a query selects: matching, searching, sorting and paging."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from operator import attrgetter
-from typing import Any as Anything
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -13,8 +13,8 @@ from storage.bookmark import Tombstone
 from storage.index import Entry, Index, State, TombstoneEntry, count_tags
 from storage.query import NEWEST_FIRST, Query
 from storage.search import (
-    All,
-    Any,
+    AllOf,
+    AnyOf,
     CreatedBefore,
     CreatedSince,
     Not,
@@ -28,14 +28,14 @@ from storage.search import (
 from storage.uri import is_below
 
 TagCounts = Sequence[tuple[str, int]]
+TagCountCache = dict[tuple[Query, int], TagCounts]  # By query and limit.
 _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 
 class Selection:
     """The bookmarks that a query selects in one state of a collection.
 
-    It stays the same when the index changes, so it needs no lock. It searches, sorts
-    and counts when a caller first needs the result.
+    The selection stays the same when the index changes, so callers need no lock.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Selection:
         candidates: Sequence[Entry],
         tombstones: Sequence[TombstoneEntry],
         latest: str,
-        counted: dict[tuple[Query, int], TagCounts],
+        tag_count_cache: TagCountCache,
     ) -> None:
         self.query = query
         self.state = state
@@ -53,7 +53,7 @@ class Selection:
         # The bookmarks that match the query's uri and tags, oldest first.
         self._candidates = candidates
         self._tombstones = tombstones  # All tombstones, oldest first.
-        self._counted = counted  # A cache of `tag_counts` for this state.
+        self._tag_count_cache = tag_count_cache
 
     @cached_property
     def _matches(self) -> Sequence[Entry]:
@@ -76,34 +76,28 @@ class Selection:
     @property
     def tombstones(self) -> Sequence[Tombstone]:
         """The tombstones of the page, newest first."""
-        return [entry.tombstone for entry in self._page(self._tombstones)]
+        page = self._page(reversed(self._tombstones))
+        return [entry.tombstone for entry in page]
 
     def tag_counts(self, limit: int) -> TagCounts:
         """Return the most used tags of the bookmarks on all pages."""
         query_of_all_pages = replace(
             self.query, limit=None, offset=0, sort=NEWEST_FIRST
         )
-        counts = self._counted.get((query_of_all_pages, limit))
-        if counts is None:
-            counts = count_tags(self._matches, limit)
-            self._counted[query_of_all_pages, limit] = counts
-        return counts
+        key = (query_of_all_pages, limit)
+        if key not in self._tag_count_cache:
+            self._tag_count_cache[key] = count_tags(self._matches, limit)
+        return self._tag_count_cache[key]
 
-    def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
-        """Return one page of the items, from the last item to the first.
-
-        The newest item is the last in the index, where adding it is cheap, and the
-        first on pages.
-        """
-        stop = max(len(last_first) - self.query.offset, 0)
-        start = 0
+    def _page(self, items: Iterable[_Item]) -> Sequence[_Item]:
+        stop = None
         if self.query.limit is not None:
-            start = max(stop - self.query.limit, 0)
-        return last_first[start:stop][::-1]
+            stop = self.query.offset + self.query.limit
+        return list(islice(items, self.query.offset, stop))
 
 
 # Bookmarks with equal values are sorted by id.
-_ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
+_ORDERS: Mapping[str, Callable[[Entry], Any]] = {
     "created": attrgetter("bookmark.created", "bookmark.id"),
     "modified": attrgetter("bookmark.modified", "bookmark.id"),
     "title": lambda entry: (fold_text(entry.bookmark.title), entry.bookmark.id),
@@ -111,15 +105,11 @@ _ORDERS: Mapping[str, Callable[[Entry], Anything]] = {
 }
 
 
-def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
-    """Return the entries in reversed order, because `_page` begins at the end."""
+def _sort(oldest_first: Sequence[Entry], sort: str) -> Iterable[Entry]:
     if sort == NEWEST_FIRST:
-        return oldest_first
+        return reversed(oldest_first)
     order = _ORDERS[sort.removeprefix("-")]
-    return sorted(oldest_first, key=order, reverse=not sort.startswith("-"))
-
-
-# --- Matching ---
+    return sorted(oldest_first, key=order, reverse=sort.startswith("-"))
 
 
 def candidates(index: Index, query: Query) -> Sequence[Entry]:
@@ -182,9 +172,9 @@ def search_entries(
             return [entry for entry in entries if entry.bookmark.created >= date]
         case CreatedBefore(date):
             return [entry for entry in entries if entry.bookmark.created < date]
-        case All(parts):
+        case AllOf(parts):
             return _search_all(entries, parts)
-        case Any(parts):
+        case AnyOf(parts):
             return _search_any(entries, parts)
         case Not(part):
             excluded = set(search_entries(entries, part))
@@ -195,7 +185,6 @@ def search_entries(
 def _search_all(
     entries: Sequence[Entry], parts: Sequence[Search]
 ) -> Sequence[Entry]:
-    """Test each part only on the entries that match the parts before it."""
     for part in parts:
         entries = search_entries(entries, part)
     return entries
@@ -204,7 +193,6 @@ def _search_all(
 def _search_any(
     entries: Sequence[Entry], parts: Sequence[Search]
 ) -> Sequence[Entry]:
-    """Test each part only on the entries that match no part before it."""
     found: set[Entry] = set()
     rest = entries
     for part in parts:
@@ -219,20 +207,18 @@ def _with_text(entries: Sequence[Entry], text: str) -> Sequence[Entry]:
 
 
 def _of_host(entries: Sequence[Entry], host: str) -> Sequence[Entry]:
-    # Searching for the text first is six times as fast as parsing every uri.
+    # Most uris need no parsing, because they do not contain the host.
     similar = [entry for entry in entries if host in entry.uri_key]
     return [entry for entry in similar if is_below(entry.uri_key, host)]
 
 
 def _fold(entry: Entry) -> str:
-    """Return all fields as one folded text, and cache it in `entry.text`.
-
-    Line breaks separate the fields, because no folded word or phrase contains one.
-    """
+    """Return all fields as one folded text, and cache it in `entry.text`."""
     bookmark = entry.bookmark
     fields = [bookmark.title, bookmark.description, bookmark.uri, *bookmark.tags]
     decoded_uri = unquote(bookmark.uri)
     if decoded_uri != bookmark.uri:
         fields.append(decoded_uri)
+    # A folded word or phrase has no line break, so it cannot match across fields.
     entry.text = "\n".join(map(fold_text, fields))
     return entry.text

@@ -1,4 +1,4 @@
-"""Find bookmarks whose addresses differ so little that they mostly lead to one page."""
+"""Find bookmarks with similar addresses, which mostly lead to one page."""
 
 import re
 from collections import defaultdict
@@ -9,8 +9,7 @@ from storage.uri import uri_key
 
 Group = Sequence[Entry]  # Bookmarks with similar addresses, oldest first.
 
-# Tracking parameters: without them an address leads to the same page.
-_TRACKING = re.compile(
+_TRACKING_PARAMETER = re.compile(
     r"""
     (?<= [?&] )
     ( utm_[a-z]+ | fbclid | gclid | dclid | msclkid | mc_[ce]id | igshid | ref_src
@@ -31,11 +30,11 @@ def similar_key(uri: str) -> str:
     if scheme not in ("http", "https"):
         return uri
     rest, _, _fragment = rest.removeprefix("www.").partition("#")
-    return _TRACKING.sub("", rest).rstrip("?&/")
+    return _TRACKING_PARAMETER.sub("", rest).rstrip("?&/")
 
 
 def find_similar(entries: Iterable[Entry]) -> list[Group]:
-    """Return groups of bookmarks with similar addresses, sorted by the first of each."""
+    """Return groups of bookmarks with similar addresses, in the order of the first ones."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[similar_key(entry.bookmark.uri)].append(entry)

@@ -1,4 +1,4 @@
-"""The store: reading and changing a data folder, by many threads and processes."""
+"""Read and change a data folder, from many threads and processes."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ from storage.tsid import Minter
 
 log = logging.getLogger("bookmarks")
 
-# All stores share one fork handler, because none can be unregistered.
+# For one fork handler, because Python cannot unregister handlers.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -46,8 +46,8 @@ class Store(Reader):
     ) -> None:
         """Create missing folders. Raises Unavailable or Full.
 
-        `one_machine` promises that no other machine writes to the folder. Files
-        of deleted bookmarks are kept for `keep_deleted` days; None means for ever.
+        `one_machine` promises that no other machine writes to the folder. Deleted
+        bookmarks can be restored for `keep_deleted` days; None means for ever.
         """
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
@@ -61,33 +61,31 @@ class Store(Reader):
         _STORES.add(self)
 
     def _prepare_for_process(self) -> None:
-        """Make new locks and a new watch, at the start and in a forked child.
-
-        If another thread of the parent held a lock, the child's copy stays locked.
-        """
+        # In a forked child, locks that the parent held would stay locked.
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
         self._follower.reset()
 
     def close(self) -> None:
-        """Close the inotify watch. The next call reads the folder again."""
+        """Close the watch. The next call reads the folder again."""
         with self._follower.mutex:
             self._follower.reset()
 
     def for_visitors(self) -> Reader:
-        """Return a reader that shows only public bookmarks."""
+        """Return a reader of the public bookmarks."""
         return Reader(PublicFollower(self._follower))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Lock the folder for a `with` block, and store its changes at the end.
 
-        If the block raises an error, nothing is stored. If storing raises Busy, Full
-        or Unavailable, some of the changes may be stored.
+        An error in the block prevents that. If storing raises Busy, Full or
+        Unavailable, some changes may be stored.
         """
-        # Read without the lock, because the first reading may take seconds.
-        if not self.compares_each_time():
+        # Read most files without the lock, because that may take long. Without
+        # inotify, all would be read again.
+        if not self.lacks_inotify():
             self.refresh()
         transaction = None
         with ExitStack() as opened:
@@ -103,25 +101,24 @@ class Store(Reader):
                     transaction.publish(opened)
                     self.trash.expire(folders)
             finally:
-                # Sync without the lock, because it is slow, and also after an error,
-                # because some changes may be stored.
+                # Syncing is slow, so the lock is released first. After an error, some
+                # changes may be stored.
                 if transaction:
                     transaction.sync()
 
     def expire(self) -> None:
-        """Remove expired files from the trash; only log an error."""
+        """Remove expired files from the trash. Only logs errors."""
         try:
             self.refresh()
             while self.trash.has_expired():
-                # A transaction removes some of the files when it ends.
                 with self.transaction():
-                    pass
+                    pass  # The end of a transaction removes some files.
         except StorageError as error:
             log.warning("Deleted bookmarks are not removed now: %s", error)
 
     @contextmanager
     def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:
-        """Lock the folder against other writers, and bring the index up to date."""
+        # If a restored backup has replaced the locked folder, lock the new one.
         while True:
             folders = OpenFolders(self._folder, opened)
             with self._writer_lock.hold(folders):
@@ -131,11 +128,10 @@ class Store(Reader):
                 if folders.identity == watched:
                     yield folders
                     return
-            # A restored backup has replaced the folder: lock the new one.
 
 
 class Rehearsal(Store):
-    """A store for a dry run: its one Transaction sees all changes and stores none."""
+    """A store for a dry run, which stores no changes."""
 
     _rehearsed: Transaction | None = None
 
@@ -144,11 +140,10 @@ class Rehearsal(Store):
         self.refresh()
         with ExitStack() as opened:
             folders = OpenFolders(self._folder, opened)
-            # Reuse one transaction, so that later batches see earlier changes.
+            # In one transaction, later batches see earlier changes.
             if self._rehearsed is None:
                 self._rehearsed = Transaction(
                     self._follower, self._minter, folders
                 )
-            # The end of the previous `with` block has closed its folders.
-            self._rehearsed.folders = folders
+            self._rehearsed.folders = folders  # The former folders are closed.
             yield self._rehearsed

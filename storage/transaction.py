@@ -1,4 +1,4 @@
-"""A transaction: changes that are decided on the present files and stored together."""
+"""Decide on changes by the present files, and store them together."""
 
 import logging
 import time
@@ -32,18 +32,14 @@ class _Put(NamedTuple):
     """A bookmark to store, and the content of its file."""
 
     entry: Entry
-    before: Entry | None  # The stored version that it replaces.
+    before: Entry | None  # The stored bookmark that it replaces.
     data: bytes
 
 
 class Transaction:
     """Changes of a locked folder, which `Store.transaction` stores together.
 
-    Every method sees the earlier changes of the transaction. While the folder is
-    locked, `publish` writes and syncs the new files, and then gives them their names.
-    After the lock is released, `sync` makes the names durable, and then removes files
-    of deleted bookmarks. In this order, a power cut cannot remove a file without
-    leaving the tombstone or the restored bookmark.
+    Every method sees the earlier changes.
     """
 
     def __init__(
@@ -57,23 +53,22 @@ class Transaction:
         self._follower = follower
         self._minter = minter
         self._keeps_deleted = keeps_deleted
+
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # The ids in `_puts`.
         self._numbers: set[int] = set()  # The numbers of these ids.
         self._deleted: list[Entry] = []
-        # The ids of unchanged bookmarks, whose files are only synced.
+        # By id. Their files are only synced.
         self._unchanged: set[str] = set()
+        # The ids of deleted bookmarks whose files `sync` removes.
+        self._to_erase: list[str] = []  # Raises an error if that fails.
+        self._to_clean_up: list[str] = []  # Only logs an error.
 
-        # A written file of each folder, kept open for `sync_folder`.
+        self._has_published_some = False
+        self._has_published_all = False
+        # Open files for `files.sync_folder`.
         self._written_bookmark: int | None = None
         self._written_tombstone: int | None = None
-        # Whether one new file, or all new files have got their names.
-        self._has_published_one = False
-        self._has_published_all = False
-
-        # The ids of deleted bookmarks whose files `sync` removes at the end.
-        self._to_erase: list[str] = []  # `sync` raises an error.
-        self._to_clean_up: list[str] = []  # `sync` only logs an error.
 
     # --- Reading ---
 
@@ -89,8 +84,7 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # Inotify does not report writing through a hard link, so read a known
-            # file again.
+            # Inotify does not report writing through a hard link.
             if id in self._follower.index.items:
                 self._follower.reread(id)
             return self._follower.find(id)
@@ -100,7 +94,7 @@ class Transaction:
         try:
             entry = self.find(id)
         except Gone:
-            # The client may be repeating a deletion whose sync has failed.
+            # The client may repeat a deletion whose sync has failed.
             self._sync_tombstone(id)
             raise
         if entry is None:
@@ -113,7 +107,7 @@ class Transaction:
         with self._follower.mutex:
             candidate_ids = self._follower.ids_of_uri_key(key)
         if key in self._ids_by_uri_key:
-            # An earlier entry of an import has given the uri to this bookmark.
+            # A bookmark that this transaction has changed comes first.
             candidate_ids = [self._ids_by_uri_key[key], *candidate_ids]
         for id in candidate_ids:
             current = self.find(id)
@@ -124,7 +118,7 @@ class Transaction:
     # --- Changing ---
 
     def mint(self) -> str:
-        """Return a new id. No other id has its number, which some clients use instead."""
+        """Return a new id with a new number, which some clients use instead."""
         while True:
             id = self._minter.mint()
             number = number_of_id(id)
@@ -137,28 +131,23 @@ class Transaction:
         self,
         bookmark: Bookmark,
         before: Entry | None = None,
-        previous_content: bytes = b"",
+        restored_file: bytes = b"",
     ) -> Entry:
         """Store a bookmark in place of `before`, or as a new bookmark.
 
-        The file of an unchanged bookmark is only synced, because another program may
-        have written it without a sync. A restored bookmark keeps unknown members of
-        `previous_content`, its old file. Raises Conflict if another bookmark has the
-        uri or id, Gone, Unreadable, or Invalid if the file would be too large.
+        A restored bookmark keeps unknown members of `restored_file`. Raises Conflict
+        if another bookmark has the uri or id, Gone, Unreadable, or Invalid if the
+        file would be too large.
         """
         id = bookmark.id
         if before and bookmark is before.bookmark:
+            # Another program may have written the file without a sync.
             self._unchanged.add(id)
             return before
         if before is None and self.find(id):
             raise Conflict(id)
-        stored = before
-        if id in self._puts:  # This transaction has changed it already.
-            stored = self._puts[id].before
-            previous_content = self._puts[id].data
-        elif before:
-            previous_content = self._read_unchanged(before)
-        data = encode(bookmark, previous_content)  # Keeps unknown JSON members.
+        stored, content = self._replaced_by(id, before)
+        data = encode(bookmark, content or restored_file)
         entry = new_entry(bookmark, digest(data), time.time())
         self._refuse_uri_of_another(entry, before)
         self._puts[id] = _Put(entry, stored, data)
@@ -166,10 +155,20 @@ class Transaction:
         self._numbers.add(number_of_id(id))
         return entry
 
+    def _replaced_by(
+        self, id: str, before: Entry | None
+    ) -> tuple[Entry | None, bytes]:
+        """Return the stored bookmark, and the content that is replaced."""
+        if id in self._puts:  # This transaction has changed it already.
+            return self._puts[id].before, self._puts[id].data
+        if before:
+            return before, self._read_unchanged(before)
+        return None, b""
+
     def _refuse_uri_of_another(
         self, entry: Entry, before: Entry | None
     ) -> None:
-        # After a merge by git, two bookmarks may have one uri. Each may keep it.
+        # After a merge by git, two bookmarks may have one uri. Both may keep it.
         if before and before.uri_key == entry.uri_key:
             return
         holder = self.holder(entry.bookmark.uri)
@@ -177,48 +176,40 @@ class Transaction:
             raise Conflict(holder.bookmark.id)
 
     def delete(self, entry: Entry) -> None:
-        """Delete a bookmark: store a tombstone, which hides the bookmark's file.
-
-        The file stays in the trash. If no deleted bookmarks are kept, `sync` removes
-        it; if that fails, the error is only logged.
-        """
+        """Delete a bookmark: store a tombstone, which hides the bookmark's file."""
         self._deleted.append(entry)
 
     def remove_restored(self, id: str) -> None:
-        """Let `sync` remove the old file of a restored bookmark.
-
-        If that fails, the error is only logged, because the bookmark is restored.
-        """
+        """Let `sync` remove the old file of a restored bookmark. Errors are only logged."""
         self._to_clean_up.append(id)
 
     def erase(self, id: str) -> None:
-        """Let `sync` remove a deleted bookmark's file.
-
-        If that fails, `sync` raises the error, because the client has asked for it.
-        """
+        """Let `sync` remove a deleted bookmark's file."""
         self._to_erase.append(id)
 
     # --- Storing ---
 
-    def publish(self, opened: ExitStack) -> None:
+    def publish(self, until_synced: ExitStack) -> None:
         """Write and sync all new files, then give them their names.
 
-        Until `opened` ends, one file of each folder stays open, which `sync` needs to
-        notice disk errors (see `files.sync_folder`). Raises Busy if another program
+        One file of each folder stays open for `sync`. Raises Busy if another program
         has changed a file, or OutcomeUnknown if some changes may be stored.
         """
-        with ExitStack() as staged:
-            unchanged = self._open_unchanged(staged)
-            puts = [(put, self._stage(staged, put)) for put in self._puts.values()]
+        with ExitStack() as until_published:
+            unchanged = self._open_unchanged(until_published)
+            puts = [
+                (put, self._stage(until_published, put))
+                for put in self._puts.values()
+            ]
             deletions = [
-                (entry, self._stage_tombstone(staged, entry))
+                (entry, self._stage_tombstone(until_published, entry))
                 for entry in self._deleted
             ]
             bookmarks = unchanged + [file.descriptor for _, file in puts]
             tombstones = [file.descriptor for _, file in deletions]
             files.sync(bookmarks + tombstones)
-            self._written_bookmark = _keep_one_open(bookmarks, opened)
-            self._written_tombstone = _keep_one_open(tombstones, opened)
+            self._written_bookmark = _keep_one_open(bookmarks, until_synced)
+            self._written_tombstone = _keep_one_open(tombstones, until_synced)
             self._publish_all(puts, deletions)
 
     def _publish_all(
@@ -232,7 +223,7 @@ class Transaction:
             for entry, file in deletions:
                 self._publish_tombstone(entry, file)
         except StorageError as error:
-            if not self._has_published_one:
+            if not self._has_published_some:
                 raise
             message = f"{error} Some of the changes may be stored."
             raise OutcomeUnknown(message) from error
@@ -241,13 +232,14 @@ class Transaction:
     def sync(self) -> None:
         """Make the published names durable, then remove files of deleted bookmarks.
 
-        Raises OutcomeUnknown, or the error of a file that `erase` cannot remove.
+        In this order, a power cut loses no bookmark. Raises OutcomeUnknown, or another
+        StorageError.
         """
         if self._written_bookmark is not None:
             files.sync_folder(self.folders.bookmarks, self._written_bookmark)
         if self._written_tombstone is not None:
             files.sync_folder(self.folders.tombstones, self._written_tombstone)
-        if self._has_published_one:
+        if self._has_published_some:
             self.folders.require_in_place()
         if self._has_published_all:
             self._remove_files()
@@ -268,7 +260,7 @@ class Transaction:
         # Another process may not have synced the tombstones yet.
         files.sync_folder(self.folders.tombstones)
         for id in ids:
-            # If a restored backup has removed the tombstone, keep the file.
+            # A restored backup may have removed the tombstone.
             if read_tombstone(self.folders, id):
                 files.remove(id + SUFFIX, self.folders.bookmarks)
         files.sync_folder(self.folders.bookmarks)
@@ -299,13 +291,13 @@ class Transaction:
             file.publish()
         else:
             file.publish_new()
-        self._has_published_one = True
+        self._has_published_some = True
         put.entry.changed_at = file.changed_at
 
     def _publish_tombstone(self, entry: Entry, file: files.Staged) -> None:
         self._read_unchanged(entry)
         file.publish_new()
-        self._has_published_one = True
+        self._has_published_some = True
         if not self._keeps_deleted:
             self._to_clean_up.append(entry.bookmark.id)
 
@@ -316,10 +308,7 @@ class Transaction:
                 files.sync_folder(folder, descriptor)
 
     def _read_unchanged(self, found: Entry) -> bytes:
-        """Return the content of a bookmark's file.
-
-        Raises Busy if another program has changed it since the bookmark was found.
-        """
+        """Return the content of a bookmark's file. Raises Busy if it has changed."""
         name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
             content, _ = files.read(name, self.folders.bookmarks)
@@ -329,10 +318,6 @@ class Transaction:
 
 
 def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
-    """Return a duplicate of the first descriptor, open until `opened` ends.
-
-    The files themselves are closed before the slow sync of the folder.
-    """
     if not descriptors:
         return None
     with files.translate_disk_errors():
@@ -340,7 +325,7 @@ def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
 
 
 def read_tombstone(folders: OpenFolders, id: str) -> Tombstone | None:
-    """Return the tombstone of an id, or None if its file is missing or invalid."""
+    """Return the tombstone of an id, or None if the file is missing or invalid."""
     try:
         data, _ = files.read(id + SUFFIX, folders.tombstones)
         return decode_tombstone(id, data)

@@ -1,4 +1,4 @@
-"""The trash: the files of deleted bookmarks, which are kept for some days."""
+"""Keep and restore deleted bookmarks."""
 
 import logging
 import os
@@ -23,8 +23,7 @@ from storage.transaction import Transaction, read_tombstone
 log = logging.getLogger("bookmarks")
 
 KEEP_DELETED = 30  # Days.
-# Removing so many files keeps other writers waiting for 50 ms.
-MAX_EXPIRED = 500
+MAX_EXPIRED = 500  # Meanwhile, other writers have to wait.
 _SECONDS_OF_DAY = 86_400
 
 
@@ -42,20 +41,18 @@ class DeletedBookmark(NamedTuple):
 
 
 class Trash:
-    """The files of deleted bookmarks, kept so that the bookmarks can be restored.
+    """The files of deleted bookmarks, kept for `keep_deleted` days.
 
-    They are kept for `keep_deleted` days. None means for ever, 0 not at all.
+    None means for ever, 0 not at all.
     """
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # `expire` has handled the first `_handled_count` tombstones, and
-        # `_last_handled` is the sort key (time and id) of the last of them. If the
-        # number of tombstones up to this key differs, other programs have added or
-        # removed some of them.
-        self._last_handled = ("", "")
+        # The number of tombstones that `expire` has handled, and the sort key of the
+        # last: its time and id.
         self._handled_count = 0
+        self._last_handled = ("", "")
 
     def find(
         self, limit: int, offset: int
@@ -65,28 +62,23 @@ class Trash:
         The latest deletion comes first. Raises Unavailable.
         """
         with self._follower.mutex:
-            self._follower.refresh()
-            tombstones = self._follower.index.tombstones
+            tombstones = self._follower.refresh().tombstones
+        first_kept = self._count_expired(tombstones)
         with files.translate_disk_errors("The data folder cannot be read"):
             names = set(os.listdir(self._follower.folders[BOOKMARKS]))
-        first = bisect_left(tombstones, self._oldest_kept_key(), key=tombstone_order)
-        kept = []
-        for entry in reversed(tombstones[first:]):
-            if entry.tombstone.id + SUFFIX in names:
-                kept.append(entry.tombstone)
+        newest_first = [entry.tombstone for entry in reversed(tombstones[first_kept:])]
+        # Some files have been erased.
+        kept = [tombstone for tombstone in newest_first if tombstone.id + SUFFIX in names]
         page = kept[offset : offset + limit]
-        return self._read_deleted(page), len(kept)
+        return self._read_bookmarks(page), len(kept)
 
-    def _read_deleted(
+    def _read_bookmarks(
         self, tombstones: Sequence[Tombstone]
     ) -> list[DeletedBookmark]:
-        """Read the files of deleted bookmarks; leave out what cannot be read.
-
-        `bookmarks check` reports damaged files.
-        """
         found = []
         for tombstone in tombstones:
             path = self._follower.folders[BOOKMARKS] / (tombstone.id + SUFFIX)
+            # `bookmarks check` reports these errors.
             with suppress(FileNotFoundError, files.BadFile, Invalid):
                 data, _ = files.read(path)
                 bookmark = decode_bookmark(tombstone.id, data)
@@ -101,14 +93,12 @@ class Trash:
     def expire(self, folders: OpenFolders) -> None:
         """Remove up to MAX_EXPIRED files of bookmarks that were deleted too long ago.
 
-        The folder must be locked. A file that cannot be removed is only tried again
-        after a restart of the service.
+        The folder must be locked. After an error, a file is only tried again when the
+        service is restarted.
         """
         expired = self._expired()
         if not expired:
             return
-        # The files count as handled even if their removal fails: otherwise every
-        # later change would try it again.
         self._last_handled = tombstone_order(expired[-1])
         self._handled_count = self._count_up_to_last_handled(self._tombstones())
         try:
@@ -121,12 +111,11 @@ class Trash:
             )
 
     def _expired(self) -> Sequence[TombstoneEntry]:
-        """Return tombstones whose files are to be removed, the oldest first."""
         tombstones = self._tombstones()
         start = self._count_up_to_last_handled(tombstones)
         if start != self._handled_count:
-            start = 0  # Another program has changed older tombstones: begin again.
-        stop = bisect_left(tombstones, self._oldest_kept_key(), key=tombstone_order)
+            start = 0  # Another program has changed older tombstones.
+        stop = self._count_expired(tombstones)
         return tombstones[start : min(stop, start + MAX_EXPIRED)]
 
     def _count_up_to_last_handled(self, tombstones: Sequence[TombstoneEntry]) -> int:
@@ -136,14 +125,11 @@ class Trash:
         with self._follower.mutex:
             return self._follower.index.tombstones
 
-    def _oldest_kept_key(self) -> tuple[str, str]:
-        """Return the sort key where tombstones begin whose bookmarks' files are kept.
-
-        A tombstone is sorted by its time and id. No id is before the empty id.
-        """
+    def _count_expired(self, tombstones: Sequence[TombstoneEntry]) -> int:
         if self.keep_deleted is None:
-            return ("", "")
-        return (oldest_kept(self.keep_deleted), "")
+            return 0
+        oldest_key = (oldest_kept(self.keep_deleted), "")
+        return bisect_left(tombstones, oldest_key, key=tombstone_order)
 
 
 def oldest_kept(keep_deleted: int) -> str:
@@ -152,14 +138,7 @@ def oldest_kept(keep_deleted: int) -> str:
 
 
 def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
-    """Remove the files of deleted bookmarks. Raises StorageError.
-
-    A file is left alone if it has no valid tombstone or is no valid bookmark.
-    """
-    present = []
-    for id in ids:
-        if not files.is_missing(id + SUFFIX, folders.bookmarks):
-            present.append(id)
+    present = [id for id in ids if not files.is_missing(id + SUFFIX, folders.bookmarks)]
     if not present:
         return
     # Another process may not have synced the tombstones yet.
@@ -168,12 +147,9 @@ def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
         name = id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile, Invalid):
             data, _ = files.read(name, folders.bookmarks)
-            decode_bookmark(id, data)  # Raises Invalid if it is no bookmark.
+            decode_bookmark(id, data)  # Another file may be at the path.
             if read_tombstone(folders, id):
                 files.remove(name, folders.bookmarks)
-
-
-# --- Changes of one bookmark in the trash ---
 
 
 def restore(folder: Transaction, id: str) -> Entry:
@@ -190,7 +166,7 @@ def restore(folder: Transaction, id: str) -> Entry:
     # Clients that ask for recent changes find the bookmark by its new time.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=folder.mint(), modified=modified)
-    entry = folder.put(bookmark, previous_content=content)
+    entry = folder.put(bookmark, restored_file=content)
     folder.remove_restored(id)
     return entry
 
@@ -205,12 +181,7 @@ def erase(folder: Transaction, id: str) -> None:
 
 
 def _read(folder: Transaction, id: str) -> bytes:
-    """Return the content of the file of a deleted bookmark."""
-    try:
-        folder.find(id)
-    except Gone:
-        pass
-    else:  # The bookmark is not deleted.
+    if not _is_deleted(folder, id):
         raise NotFound(id)
     try:
         content, _ = files.read(id + SUFFIX, folder.folders.bookmarks)
@@ -219,3 +190,11 @@ def _read(folder: Transaction, id: str) -> bytes:
     except files.BadFile as error:
         raise Unreadable(id, str(error)) from None
     return content
+
+
+def _is_deleted(folder: Transaction, id: str) -> bool:
+    try:
+        folder.find(id)
+    except Gone:
+        return True
+    return False

@@ -1,4 +1,4 @@
-"""Make the ids of new bookmarks: unique ids that sort by time."""
+"""Make ids of new bookmarks that sort by time."""
 
 import random
 import time
@@ -10,7 +10,7 @@ _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 class Minter:
     """Mint TSIDs: 42 bits of milliseconds since 2020, then 22 random bits.
 
-    It is not thread-safe.
+    Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -18,16 +18,15 @@ class Minter:
 
     def mint(self) -> str:
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
-        if milliseconds <= 0:  # The clock of a small computer may start in 1970.
+        if milliseconds <= 0:  # Some clocks start in 1970.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
-        # The ids of one millisecond must ascend, too, so count from the last id.
+        # Ids of one millisecond must ascend, too.
         number = max(number, self._last_number + 1)
         self._last_number = number
         return _to_base32(number)
 
 
 def _to_base32(number: int) -> str:
-    """Return a number of 64 bits as 13 digits of Crockford's base 32."""
     digits = [_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)]
     return "".join(digits)

@@ -3,7 +3,7 @@
 import re
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
-# Most uris have this form: a scheme and host in lower case, and a path.
+# A scheme and host in lower case, and a path.
 _COMMON_FORM = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _PORT = re.compile(":[0-9]+$")
@@ -28,7 +28,7 @@ def uri_key(uri: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Return the host and port of a normalized uri, without `www.`; may be empty."""
+    """Return the host and port of a normalized uri, without `www.`."""
     return _host_and_port(key).removeprefix("www.")
 
 
@@ -54,7 +54,7 @@ def _host_and_port(key: str) -> str:
 
 
 def _is_normalized(uri: str) -> bool:
-    """Return whether a quick test shows that the uri is normalized."""
+    """Return whether a quick test shows that the uri is normalized, as most are."""
     if "%" in uri or "/." in uri:  # The path may have dot segments.
         return False
     return bool(_COMMON_FORM.fullmatch(uri))
@@ -81,9 +81,8 @@ def _normalize_authority(scheme: str, authority: str) -> str:
 
 def normalize_host(host: str) -> str:
     """Return a host, with or without a port, as in a normalized uri."""
-    # For example, `lower` makes `Ä%41` into `ä%41`, and this becomes `%C3%A4A`.
     encoded = _normalize_encoding(host.lower())
-    # Then `lower` makes `%c3%a4a`, and this becomes `%C3%A4a`.
+    # Decoding may have added capitals, because `%41` is `A`.
     return _normalize_encoding(encoded.lower())
 
 
@@ -95,7 +94,6 @@ def _normalize_path(path: str) -> str:
 
 
 def _normalize_encoding(text: str) -> str:
-    """Decode unreserved characters, encode non-ASCII ones, and use upper-case digits."""
     return _ENCODED_OR_NOT_ASCII.sub(_normalize_one, text)
 
 
@@ -115,7 +113,7 @@ def _remove_dot_segments(path: str) -> str:
     result: list[str] = []
     for segment in segments:
         if segment == "..":
-            del result[-1:]  # An empty result stays empty.
+            del result[-1:]  # May be empty already.
         elif segment != ".":
             result.append(segment)
     if segments[-1] in (".", ".."):  # The path ends in a folder.

@@ -1,4 +1,4 @@
-"""Learn from inotify which files in some folders have changed."""
+"""Learn from inotify which files have changed."""
 
 import fcntl
 import functools
@@ -22,7 +22,7 @@ if sys.platform == "linux":
 
     _FOLDER_EVENTS = (
         flags.CREATE
-        | flags.MODIFY  # A program writes and keeps the file open.
+        | flags.MODIFY  # A program may keep the file open.
         | flags.CLOSE_WRITE  # Writing through mmap causes no MODIFY.
         | flags.ATTRIB  # New permissions can make a file readable.
         | flags.MOVED_FROM
@@ -30,23 +30,21 @@ if sys.platform == "linux":
         | flags.DELETE
         | flags.MOVE_SELF  # Moving the folder away and back changes its ctime.
         | flags.ONLYDIR
-        | flags.EXCL_UNLINK  # Report no files without a name.
+        | flags.EXCL_UNLINK  # Ignore files without a name.
     )
-    # The kernel's queue was full, or a watched folder was deleted or unmounted.
     _EVENTS_LOST = flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
-# On file systems of these types, inotify does not report what another machine or
-# mount changes. `fuseblk`, which does not match, is a local disk.
+# File systems where inotify misses changes of other machines or mounts.
 _SHARED_FILE_SYSTEM = re.compile(
     r"nfs|cifs|smb|9p|afs|ceph|gluster|gfs2|ocfs2|lustre|virtiofs|vboxsf|"
     r"fuse(\.|$)|overlay|aufs|gpfs|mmfs|beegfs|orangefs|pvfs2|wekafs|panfs|"
     r"coda|acfs|vmhgfs|prl_fs"
 )
-_SHARED = (
+_SHARED_TEXT = (
     "The data is on a file system of type {}: no other machine may write there, and each request "
     "compares all files. With --one-machine the service trusts this promise and uses inotify."
 )
-_NO_INOTIFY = (
+_NO_INOTIFY_TEXT = (
     "Without inotify each request compares all files: {}. If this user has no inotify instance "
     "left, allow more as root: sysctl fs.inotify.max_user_instances=1024"
 )
@@ -55,24 +53,20 @@ _Identity = tuple[int, int]  # The device and inode of a folder.
 
 
 class Watch:
-    """Watch folders by inotify, where the system has it.
-
-    The kernel queues an event before the call that changes a folder returns, so
-    `read_events` misses no finished change.
-    """
+    """Watch folders by inotify, where the system has it."""
 
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
-        """Prepare to watch folders, of which only the first must exist."""
-        # Strings, because os.lstat is slower with a `Path`.
+        """Prepare to watch folders. Only the first folder must exist."""
+        # os.lstat is faster with strings than with paths.
         self._folders = [str(folder) for folder in folders]
+        # When the watch was opened.
+        self._identities: list[_Identity | None] = [None for _ in folders]
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        # By watch descriptor of inotify, the index of the folder in `_folders`.
+        # The indexes in `_folders`, by watch descriptor.
         self._indexes: dict[int, int] = {}
-        # The identities of the folders when the watch was opened.
-        self._identities: list[_Identity | None] = [None for _ in folders]
 
     @property
     def is_open(self) -> bool:
@@ -86,9 +80,8 @@ class Watch:
     def read_events(self) -> list[tuple[int, str]] | None:
         """Return the changes since the last call: the index of a folder and a file name.
 
-        An empty name stands for the folder itself. None means that the caller has to
-        compare all files: this call has opened the watch, or events were lost. Raises
-        Unavailable if the first folder is missing or a folder is a symbolic link.
+        An empty name stands for the folder itself. Returns None if the caller has to
+        compare all files. Raises Unavailable.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -104,26 +97,21 @@ class Watch:
             changes.append((self._indexes[event.wd], event.name))
         return changes
 
-    def has_no_event(self) -> bool:
-        """Return whether nothing has changed; False if that is uncertain.
-
-        Thread-safe. Raises Unavailable.
-        """
+    def may_have_changed(self) -> bool:
+        """Return whether a file may have changed. Thread-safe. Raises Unavailable."""
         inotify = self._inotify  # Another thread may close the watch.
         if inotify is None or self._is_folder_replaced():
-            return False
+            return True
         try:
-            return _size_of_queue(inotify) == 0
+            return _size_of_queue(inotify) > 0
         except (OSError, ValueError):  # It is closed.
-            return False
+            return True
 
     def _is_folder_replaced(self) -> bool:
-        """Return whether another folder is at a path. Inotify does not report that."""
         identities = [_identity(folder) for folder in self._folders]
         return identities != self._identities
 
     def _open(self) -> None:
-        """Watch the folders that are now at the paths. Raises Unavailable."""
         self.close()
         self._identities = [_identity(folder) for folder in self._folders]
         if self.first_folder_identity is None:
@@ -134,10 +122,9 @@ class Watch:
             self._watch_existing_folders()
         except OSError as error:
             self.close()
-            warn_once(_NO_INOTIFY.format(error.strerror))
+            warn_once(_NO_INOTIFY_TEXT.format(error.strerror))
 
     def _watch_existing_folders(self) -> None:
-        """Open the watch, unless inotify would miss changes. Raises OSError."""
         existing = []
         for index, folder in enumerate(self._folders):
             if self._identities[index] is None:
@@ -147,35 +134,34 @@ class Watch:
             existing.append((index, folder))
         self._indexes = {}
         self._inotify = INotify(nonblocking=True)
-        # A method `__del__` may run only after the INotify object is destroyed.
+        # A method `__del__` could run too late.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for index, folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
             self._indexes[watch_descriptor] = index
 
     def close(self) -> None:
-        """Free inotify; the next `read_events` opens the watch again."""
+        """Close the watch. The next `read_events` opens it again."""
         if self._inotify is not None:
             self._close_inotify()
         self._inotify = None
 
 
 def _size_of_queue(inotify: "INotify") -> int:
-    """Return the bytes of the queued events. Raises OSError or ValueError if closed."""
     # The kernel writes a C int into the buffer.
     size = fcntl.ioctl(inotify, termios.FIONREAD, bytes(4))
     return int.from_bytes(size, sys.byteorder)
 
 
 def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
-    """Return whether inotify reports every change in a folder; if not, warn.
+    """Return whether inotify reports every change in a folder; if not, log a warning.
 
     Raises OSError.
     """
     with files.open_folder(folder) as descriptor:
         type = files.file_system(descriptor)
     if _SHARED_FILE_SYSTEM.match(type) and not one_machine:
-        warn_once(_SHARED.format(type))
+        warn_once(_SHARED_TEXT.format(type))
         return False
     return sys.platform == "linux"
 
@@ -187,7 +173,6 @@ def warn_once(text: str) -> None:
 
 
 def _identity(folder: str) -> _Identity | None:
-    """Return a folder's device and inode, None if it is missing. Raises Unavailable."""
     try:
         status = os.lstat(folder)
     except FileNotFoundError:

@@ -109,7 +109,7 @@ class FakeStore:
     def __init__(self):
         self.change_count = 0
 
-    def compares_each_time(self):
+    def lacks_inotify(self):
         return False
 
     def refresh(self):

@@ -67,8 +67,8 @@ class ResponseCache:
         return response
 
     def _add(self, key: _Key, cached: _Cached) -> None:
-        # If each request compares all files, a cached response would save little.
-        if self.store.compares_each_time():
+        # Without inotify, each request compares all files. A cache would save little.
+        if self.store.lacks_inotify():
             return
         _has_tokens, *values = key
         key_size = sum(len(value or "") for value in values)

@@ -91,7 +91,7 @@ class Service:
         has typed into a form.
         """
         with suppress(StorageError):
-            if not self.store.compares_each_time():
+            if not self.store.lacks_inotify():
                 self.store.refresh()
         return self.store.count(UNREAD)
 

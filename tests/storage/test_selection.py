@@ -68,7 +68,7 @@ def test_many_different_lists_keep_few_counted_tags(store):
     put_bookmark(store, bookmark("a", tags=("x",)))
     for number in range(500):
         store.select(parse_query([("q", f"{number} or example")])).tag_counts(55)
-    assert len(store._counted) <= 50
+    assert len(store._cached_tag_counts) <= 50
 
 
 class Passes(list):
