@@ -11,24 +11,23 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# A part of entity tags, because another version may write the same bookmarks in other bytes.
+# Part of entity tags, because a new version may write the same bookmarks differently.
 __version__ = "0.1.0"
 
-# Returns the fields of the bookmark in a body. The mapping has the parameters of its media type,
-# such as `boundary`.
+# Returns the fields in a body, given the parameters of its media type, such as `boundary`.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
 # With eq=False, formats are compared by identity, which is fast.
 class Format(msgspec.Struct, frozen=True, eq=False):
-    """A representation: its name, and the media type of its responses."""
+    """A representation of bookmarks."""
 
     name: str
     media_type: str
-    aliases: tuple[str, ...] = ()  # Accept may name the format by these media types, too.
+    aliases: tuple[str, ...] = ()  # Other media types for the format in Accept.
     page_size: int | None = None  # The default `limit` of a list.
-    download_name: str = ""  # The name under which browsers save a response.
-    is_page: bool = False  # The page of a bookmark also shows data of other bookmarks.
+    download_name: str = ""  # Browsers save a response under this name.
+    is_page: bool = False  # A web page, which also depends on other bookmarks.
 
     @property
     def bare_type(self) -> str:
@@ -81,7 +80,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# PUT replaces all fields. XBEL has no elements for empty fields, so `xbel.read_whole` adds them.
+# PUT replaces all fields, even empty ones, which XBEL leaves out.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     "application/x-xbel": xbel.read_whole,
@@ -97,7 +96,7 @@ FIELD_TYPES = ("text/plain", "application/json")
 
 # --- Reading files ---
 
-# The names of the formats of files by media type. If the name is empty, the format is detected.
+# The names of formats by media type. If empty, the format is detected.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
     "application/x-xbel": "xbel",
@@ -107,5 +106,5 @@ FILE_TYPES: Mapping[str, str] = {
     "text/plain": "",
     "application/xml": "",
     "text/xml": "",
-    "multipart/form-data": "",  # A file that a user has chosen in a form.
+    "multipart/form-data": "",  # A file in a form.
 }

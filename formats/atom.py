@@ -9,29 +9,27 @@ from formats.listing import Listing, Site, with_query
 from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
-# The characters beyond ASCII that an IRI, as in a link, may have (RFC 3987 section 2.2).
-_UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
-for _plane in range(0x1, 0xE):  # The last two characters of a plane are excluded.
-    _UCSCHAR += f"{chr(_plane << 16)}-{chr((_plane << 16) + 0xFFFD)}"
-# An IRI must not have these (RFC 3987 section 4.1).
-_BIDI_FORMATTING = "\u200e\u200f\u202a-\u202e\u2066-\u2069"
+
+def _ucschar() -> str:
+    """Return the ranges of characters beyond ASCII that an IRI may have (RFC 3987 section 2.2)."""
+    ranges = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
+    for plane in range(0x1, 0xE):
+        first = plane << 16
+        ranges += f"{chr(first)}-{chr(first + 0xFFFD)}"
+    return ranges
+
+
 _TO_PERCENT_ENCODE = re.compile(
-    rf'["<>\\^`{{|}}\[\]{_BIDI_FORMATTING}]'  # An excluded character.
+    r'["<>\\^`{|}\[\]]'
+    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # Bidi formatting (RFC 3987 section 4.1).
     r"|%(?![0-9A-Fa-f]{2})"  # A % without two hex digits.
-    rf"|[^!-~{_UCSCHAR}]"  # Neither visible ASCII nor _UCSCHAR.
+    rf"|[^!-~{_ucschar()}]"
 )
-# Only the brackets of a host such as `http://[::1]` stay unencoded.
 _UP_TO_HOST_IN_BRACKETS = re.compile(
     r"[A-Za-z0-9+.-]+://"
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"  # The user.
     r"\[[A-Za-z0-9:.%_~-]+\]"
 )
-_RELATION_BY_LINK_NAME = {  # RFC 5005 section 3
-    "first": "first",
-    "prev": "previous",
-    "next": "next",
-    "last": "last",
-}
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -46,14 +44,13 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def _head(listing: Listing) -> str:
-    # All pages of one feed have the same id (RFC 5005 section 3).
+    # The id is the same on all pages (RFC 5005 section 3).
     id = escape(with_query(f"{listing.site.url}/feed", listing.filter))
     title = escape(_title(listing))
     self_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.site.url}/")
     links = _page_links(listing)
-    # The last change of any bookmark, even of one outside of this feed.
-    updated = listing.selection.latest
+    updated = listing.selection.latest  # Of all bookmarks, even those outside of this feed.
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0">
@@ -74,11 +71,12 @@ def _title(listing: Listing) -> str:
 
 
 def _page_links(listing: Listing) -> str:
-    links = []
-    for name, url in listing.links.items():
-        relation = _RELATION_BY_LINK_NAME[name]
-        links.append(f'<link rel="{relation}" href="{escape_attribute(url)}"/>\n')
-    return "".join(links)
+    links = ""
+    for relation, url in listing.links.items():
+        if relation == "prev":
+            relation = "previous"  # RFC 5005 section 3
+        links += f'<link rel="{relation}" href="{escape_attribute(url)}"/>\n'
+    return links
 
 
 def _entry_id(id: str) -> str:
@@ -114,19 +112,14 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
 def _iri(uri: str) -> str:
     """Percent-encode the characters that an IRI, such as a link in Atom, must not have."""
     head, number_sign, fragment = uri.partition("#")
-    host_in_brackets = ""
+    unencoded_start = ""
+    # The brackets of an IPv6 host stay; brackets elsewhere are encoded.
     if match := _UP_TO_HOST_IN_BRACKETS.match(head):
-        host_in_brackets = match[0]
-        head = head.removeprefix(host_in_brackets)
-    return (
-        host_in_brackets
-        + _percent_encode(head)
-        + number_sign
-        + _percent_encode(fragment)
-    )
+        unencoded_start = match[0]
+        head = head.removeprefix(unencoded_start)
+    return unencoded_start + _percent_encode(head) + number_sign + _percent_encode(fragment)
 
 
 def _percent_encode(text: str) -> str:
-    """Percent-encode each `#`, and each character that an IRI must not have."""
     encoded = _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text)
-    return encoded.replace("#", "%23")
+    return encoded.replace("#", "%23")  # A fragment must not have another `#`.

@@ -54,26 +54,23 @@ def configured_application(
     options = _parse(["serve"], version)  # The environment sets the defaults of the options.
     options.make_app = make_app
     options.make_host_app = make_host_app
-    # Without --hosts, the service answers only requests for loopback names and for the host of
-    # --base-url, so it needs no token.
+    # Without --hosts, a service without a token accepts only loopback names and the host of
+    # --base-url as Host.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run the command in the options; return its exit status.
-
-    Exit with one line on standard error if the storage or the system raises an error.
-    """
+    """Run the command in the options; return its exit status, or exit with one line of error."""
     try:
         status = int(options.run(options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT  # A shell reports a command ended by a signal in this way.
+        return 128 + signal.SIGINT  # Shells report a command ended by a signal in this way.
     except BrokenPipeError:  # The program that reads the output has ended, as `head` does.
-        # Python flushes standard output at its exit, and would print another error there.
+        # Otherwise Python would print another error when it flushes standard output at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
@@ -96,47 +93,55 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"bookmarks {version}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    _add_serve(subparsers)
-    _add_add(subparsers)
-    _add_delete(subparsers)
-    _add_tag(subparsers)
-    _add_import(subparsers)
-    _add_export(subparsers)
-    _add_check(subparsers)
+    _define_serve(subparsers)
+    _define_add(subparsers)
+    _define_delete(subparsers)
+    _define_tag(subparsers)
+    _define_import(subparsers)
+    _define_export(subparsers)
+    _define_check(subparsers)
     options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
-        # An empty --token-file would mean that everybody can read and write.
+        # These are likely mistakes: everybody could read and write, or --data would be served.
         _refuse_empty_value("--token-file", options.token_file)
-        # An empty --hosts would mean that the bookmarks of --data are served.
         _refuse_empty_value("--hosts", options.hosts)
     return options
 
 
-def _add_serve(subparsers: _Subparsers) -> None:
-    help = "serve the bookmarks over HTTP (the default)"
-    parser = subparsers.add_parser("serve", help=help)
+def _define_serve(subparsers: _Subparsers) -> None:
+    parser = subparsers.add_parser("serve", help="serve the bookmarks over HTTP (the default)")
     parser.set_defaults(run=serve)
-    _add_option(parser, "--listen", "HOST:PORT", "the address to listen on", "127.0.0.1:8080")
-    _add_option(parser, "--base-url", "URL", "the address at which clients reach the service")
-    _add_option(parser, "--token-file", "FILE", "a file with the tokens, one per line")
-    help = "everybody may read what is not tagged private; changes need a token"
-    _add_flag(parser, "--public-read", help)
-    # Against DNS rebinding, a service without a token accepts only a local name or the host of
-    # --base-url as Host.
-    _add_flag(parser, "--no-auth", "listen on any address without a token; see --base-url")
-    _add_option(parser, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted")
-    _add_flag(parser, "--access-log", "log one line for each request")
+    _add_setting(parser, "--listen", "HOST:PORT", "the address to listen on", "127.0.0.1:8080")
+    _add_setting(parser, "--base-url", "URL", "the address at which clients reach the service")
+    _add_setting(parser, "--token-file", "FILE", "a file with the tokens, one per line")
+    _add_setting_switch(
+        parser,
+        "--public-read",
+        "everybody may read what is not tagged private; changes need a token",
+    )
+    _add_setting_switch(
+        parser, "--no-auth", "listen on any address without a token; see --base-url"
+    )
+    _add_setting(
+        parser, "--trusted-proxy", "IP", "the proxy whose X-Forwarded headers are trusted"
+    )
+    _add_setting_switch(parser, "--access-log", "log one line for each request")
     _add_data_options(parser)
-    _add_option(parser, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
-    help = "how many folders of --hosts stay open"
-    max_open = _add_option(parser, "--max-open", "N", help, str(MAX_OPEN))
-    max_open.type = int
+    _add_setting(parser, "--hosts", "ROOT", "serve the folder ROOT/HOST for each host, not --data")
+    _add_setting(
+        parser, "--max-open", "N", "how many folders of --hosts stay open", str(MAX_OPEN), type=int
+    )
     _add_keep_deleted(parser)
 
 
-def _add_add(subparsers: _Subparsers) -> None:
-    help = "add a bookmark, or add to the one that has the address"
-    parser = _add_command(subparsers, "add", add, help, "example.org --tag new")
+def _define_add(subparsers: _Subparsers) -> None:
+    parser = _add_command(
+        subparsers,
+        "add",
+        add,
+        help="add a bookmark, or add to the one that has the address",
+        example="example.org --tag new",
+    )
     parser.add_argument("address", metavar="ADDRESS", help="https:// may be left out")
     parser.add_argument("--title", default="", help="default: the address")
     parser.add_argument("--description", default="", help="a text of one or several lines")
@@ -144,46 +149,68 @@ def _add_add(subparsers: _Subparsers) -> None:
     _add_switch(parser, "--unread", "add the tag unread, to read it later")
 
 
-def _add_delete(subparsers: _Subparsers) -> None:
-    help = "delete bookmarks"
-    parser = _add_command(subparsers, "delete", delete, help, "0s9yex328jt74")
+def _define_delete(subparsers: _Subparsers) -> None:
+    parser = _add_command(
+        subparsers, "delete", delete, help="delete bookmarks", example="0s9yex328jt74"
+    )
     parser.add_argument("ids", nargs="+", metavar="ID", help="the id, as `bookmarks export` has it")
 
 
-def _add_check(subparsers: _Subparsers) -> None:
-    help = "check the files in the data folder"
-    parser = _add_command(subparsers, "check", check_files, help, "--repair")
+def _define_check(subparsers: _Subparsers) -> None:
+    parser = _add_command(
+        subparsers,
+        "check",
+        check_files,
+        help="check the files in the data folder",
+        example="--repair",
+    )
     _add_switch(parser, "--repair", "remove what is safe to remove")
     _add_switch(parser, "--similar", "print groups of similar addresses")
     _add_keep_deleted(parser)
 
 
-def _add_import(subparsers: _Subparsers) -> None:
-    help = "import files of bookmarks"
-    example = "--dry-run bookmarks.html"
-    parser = _add_command(subparsers, "import", import_files, help, example)
-    help = "a file; - is standard input"
-    parser.add_argument("files", nargs="+", metavar="FILE", help=help)
+def _define_import(subparsers: _Subparsers) -> None:
+    parser = _add_command(
+        subparsers,
+        "import",
+        import_files,
+        help="import files of bookmarks",
+        example="--dry-run bookmarks.html",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a file; - is standard input")
     parser.add_argument("--format", choices=FILE_READERS, help="default: detected")
     _add_switch(parser, "--dry-run", "only say what would happen")
 
 
-def _add_export(subparsers: _Subparsers) -> None:
-    help = "write all or selected bookmarks to a file"
-    parser = _add_command(subparsers, "export", export, help, "bookmarks.html")
-    help = "default: standard output"
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help=help)
-    help = "default: as the suffix of FILE says; json for standard output"
-    parser.add_argument("--format", choices=EXPORT_SUFFIXES.values(), help=help)
+def _define_export(subparsers: _Subparsers) -> None:
+    parser = _add_command(
+        subparsers,
+        "export",
+        export,
+        help="write all or selected bookmarks to a file",
+        example="bookmarks.html",
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="default: standard output"
+    )
+    parser.add_argument(
+        "--format",
+        choices=EXPORT_SUFFIXES.values(),
+        help="default: as the suffix of FILE says; json for standard output",
+    )
     _add_selection(parser)
     parser.add_argument("--sort", choices=SORTS, help="descending as in --sort -title")
     parser.add_argument("--limit", metavar="NUMBER", help="write only the first ones")
 
 
-def _add_tag(subparsers: _Subparsers) -> None:
-    help = "change tags on many bookmarks"
-    example = "--q example.org --add new"
-    parser = _add_command(subparsers, "tag", change_tags, help, example)
+def _define_tag(subparsers: _Subparsers) -> None:
+    parser = _add_command(
+        subparsers,
+        "tag",
+        change_tags,
+        help="change tags on many bookmarks",
+        example="--q example.org --add new",
+    )
     _add_selection(parser)
     _add_tags(parser, "--add", "add this tag")
     _add_tags(parser, "--remove", "remove this tag; with one --add, rename it to the added tag")
@@ -197,7 +224,7 @@ def _add_command(
     help: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Add the parser of a command that works on the data folder."""
+    """Add a command that works on the data folder."""
     epilog = f"For example: bookmarks {name} {example}"
     parser = subparsers.add_parser(name, help=help, epilog=epilog)
     parser.set_defaults(run=run, dry_run=False)
@@ -224,45 +251,58 @@ def _join_values(arguments: Sequence[str]) -> list[str]:
 
 
 def _add_data_options(parser: argparse.ArgumentParser) -> None:
-    _add_option(parser, "--data", "DIR", "the data folder", "data")
-    _add_flag(parser, "--one-machine", "no other machine writes to the data on a network disk")
+    _add_setting(parser, "--data", "DIR", "the data folder", "data")
+    _add_setting_switch(
+        parser, "--one-machine", "no other machine writes to the data on a network disk"
+    )
 
 
 def _add_keep_deleted(parser: argparse.ArgumentParser) -> None:
-    help = "for how many days deleted bookmarks can be put back"
-    option = _add_option(parser, "--keep-deleted", "DAYS", help, str(KEEP_DELETED))
-    option.type = int
-
-
-def _add_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
-    parser.add_argument(name, action="store_true", help=help)
+    _add_setting(
+        parser,
+        "--keep-deleted",
+        "DAYS",
+        "for how many days deleted bookmarks can be put back",
+        str(KEEP_DELETED),
+        type=int,
+    )
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     _add_tags(parser, "--tag", "select the bookmarks with this tag; several: with all of them")
-    help = "select the bookmarks that match"
-    parser.add_argument("--q", default="", metavar="SEARCH", help=help)
+    parser.add_argument(
+        "--q", default="", metavar="SEARCH", help="select the bookmarks that match"
+    )
 
 
 def _add_tags(parser: argparse.ArgumentParser, name: str, help: str) -> None:
     parser.add_argument(name, action="append", default=[], metavar="TAG", help=help)
 
 
-def _add_option(
-    parser: argparse.ArgumentParser, name: str, metavar: str, help: str, default: str | None = None
-) -> argparse.Action:
-    """Add an option with a value; an environment variable, if set, gives its default."""
+def _add_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    parser.add_argument(name, action="store_true", help=help)
+
+
+def _add_setting(
+    parser: argparse.ArgumentParser,
+    name: str,
+    metavar: str,
+    help: str,
+    default: str | None = None,
+    type: Callable[[str], object] = str,
+) -> None:
+    """Add an option with a value, whose default an environment variable can replace."""
     variable = _environment_variable(name)
     value = os.environ.get(variable) or default
     if default:
         help = f"{help} (default: {default}; {variable})"
     else:
         help = f"{help} ({variable})"
-    return parser.add_argument(name, default=value, metavar=metavar, help=help)
+    parser.add_argument(name, default=value, metavar=metavar, help=help, type=type)
 
 
-def _add_flag(parser: argparse.ArgumentParser, name: str, help: str) -> None:
-    """Add an option without a value; an environment variable can switch it on, too."""
+def _add_setting_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
+    """Add an option without a value, which an environment variable can switch on, too."""
     variable = _environment_variable(name)
     value = os.environ.get(variable, "")
     is_set = value.lower() in ("1", "true", "yes", "on")

@@ -1,4 +1,4 @@
-"""The commands add, delete, tag, import, export and check, which work on the data folder."""
+"""The commands that work on the data folder."""
 
 import argparse
 import os
@@ -6,20 +6,20 @@ import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import formats
 from formats import json
-from formats.html.editor import BookmarkForm
+from formats.html.editor import BookmarkForm, join_paragraphs
 from formats.imports import read_entries
 from formats.imports.entry import ImportedEntry
 from formats.listing import Listing
 from storage import bookmark as rules
 from storage.batch import split
-from storage.check import check, repair
+from storage.check import Finding, check, repair
 from storage.errors import Gone, Invalid, Malformed, NotFound, Unreadable
 from storage.importer import Importer, ReportedEntry
 from storage.query import Query, parse_query
@@ -27,8 +27,7 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# The format of an exported file by its suffix. For `.html` it is not `html`, whose page cannot be
-# imported.
+# The formats of exported files by suffix. `html` is missing, because pages cannot be imported.
 EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".txt": "text",
@@ -36,11 +35,11 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# With `>> FILE`, /dev/stdout is a link to FILE, which the export must not replace.
+# Write to these directly: replacing /dev/stdout would replace FILE in `>> FILE`.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STANDARD_OUTPUT = 1  # A file descriptor.
 _STANDARD_INPUT = 0  # A file descriptor.
-_WHOLE_FILE = 0  # In place of the number of a line.
+_WHOLE_FILE = 0  # The line number of a problem that concerns the whole file.
 
 # --- check ---
 
@@ -53,26 +52,24 @@ def check_files(options: argparse.Namespace) -> int:
         repaired, remaining = repair(data, remaining)
         for finding in repaired:
             print(finding)
-    is_harmful = False
-    kept_count = 0
-    expired_count = 0
-    for finding in remaining:
-        if finding.is_in_trash and finding.is_safe_to_remove:
-            expired_count += 1
-        elif finding.is_in_trash:
-            kept_count += 1
-        else:
-            print(finding)
-            is_harmful = is_harmful or not finding.is_harmless
-    if len(remaining) == kept_count + expired_count:
+    problems = [finding for finding in remaining if not finding.is_in_trash]
+    for problem in problems:
+        print(problem)
+    if not problems:
         print(f"{data}: the folder is good")
+    _print_trash([finding for finding in remaining if finding.is_in_trash])
+    if options.similar:
+        _print_similar(_open(options, data))
+    return int(not all(problem.is_harmless for problem in problems))
+
+
+def _print_trash(findings: Sequence[Finding]) -> None:
+    expired_count = len([finding for finding in findings if finding.is_safe_to_remove])
+    kept_count = len(findings) - expired_count
     if kept_count:
         print(f"kept: {_deleted(kept_count)}, which can be put back")
     if expired_count:
         print(f"kept: {_deleted(expired_count)}, whose time is over: --repair removes the rest")
-    if options.similar:
-        _print_similar(_open(options, data))
-    return int(is_harmful)
 
 
 def _deleted(count: int) -> str:
@@ -104,17 +101,17 @@ def import_files(options: argparse.Namespace) -> int:
                 stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
                 print(stored, "Run the same command again to import the rest.", file=sys.stderr)
             raise
-    for unread, number in importer.report.not_read.items():
-        print(f"not read: {number} x {unread}", file=sys.stderr)
+    for name, number in importer.report.not_read.items():
+        print(f"not read: {number} x {name}", file=sys.stderr)
     _print_summary(options, importer.report.summary())
     return 1 if importer.report.skipped else 0
 
 
 @contextmanager
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
-    """Yield the data folder. A dry run must not create it, and may get a temporary folder."""
+    """Yield the data folder or, for a dry run that must not create it, a temporary folder."""
     data = Path(options.data)
-    # If even the parent folder is missing, the dry run fails, as the import would.
+    # Without a parent folder, the dry run fails as the import would.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -123,7 +120,7 @@ def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    from tqdm import tqdm  # Other commands start faster without it.
+    from tqdm import tqdm  # Importing it here makes other commands start faster.
 
     reported_before = len(importer.report.entries)
     # With `disable=None`, tqdm shows its progress bar only on a terminal.
@@ -163,7 +160,7 @@ def _deferred_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    # If a script runs the command in the background, `handler` is the constant SIG_IGN.
+    # In the background of a script, `handler` is the constant SIG_IGN.
     if received_signals and callable(handler):
         handler(signal.SIGINT, None)
 
@@ -193,7 +190,7 @@ def export(options: argparse.Namespace) -> int:
         write_file(options.file, formats.LISTS[format](listing))
     except BrokenPipeError:
         raise
-    except OSError as error:  # The text of the error may name a temporary file.
+    except OSError as error:  # Its text may name a temporary file, so it is not printed.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
@@ -218,17 +215,16 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
     if name in _STANDARD_OUTPUT_NAMES:
         with open(_STANDARD_OUTPUT, "wb", closefd=False) as file:
             file.writelines(chunks)
-    elif path.exists() and not path.is_file():  # A pipe or a device cannot be replaced.
+    elif path.exists() and not path.is_file():  # Such as a pipe, which cannot be replaced.
         with open(path, "wb") as file:
             file.writelines(chunks)
     else:
-        # Replace the target of a symbolic link, not the link. For links in a circle, Path.resolve
-        # would raise RuntimeError before Python 3.13.
+        # Replace the target of a symbolic link, not the link. Before Python 3.13, Path.resolve
+        # raises RuntimeError for links in a circle.
         _replace(Path(os.path.realpath(path)), chunks)
 
 
 def _replace(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a temporary file, then rename it."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:
@@ -262,7 +258,7 @@ def add(options: argparse.Namespace) -> int:
     with store.transaction() as folder:
         before = folder.holder(fields["uri"])
         if before:
-            changes = _added(before.bookmark, fields)
+            changes = _changes_to_add(before.bookmark, fields)
             bookmark = rules.update(before.bookmark, changes)
         else:
             bookmark = rules.create(fields, folder.mint())
@@ -271,14 +267,13 @@ def add(options: argparse.Namespace) -> int:
     return 0
 
 
-def _added(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
-    """Return the changes that add the tags and the description to a stored bookmark."""
+def _changes_to_add(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
+    """Return the changes that add the tags and texts of `fields` to a stored bookmark."""
     added: rules.Fields = {"tags": [*bookmark.tags, *fields["tags"]]}
     if fields["title"]:
         added["title"] = fields["title"]
     if fields["description"] not in bookmark.description:
-        paragraphs = (bookmark.description, fields["description"])
-        added["description"] = "\n\n".join(filter(None, paragraphs))
+        added["description"] = join_paragraphs(bookmark.description, fields["description"])
     return rules.clean(added)
 
 
@@ -330,7 +325,7 @@ def _open(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder. Print a notice if it is new: its name may be misspelt."""
+    """Return the store of a folder. Print a notice if the folder is new: its name may be wrong."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
     if is_new and options.dry_run:
@@ -341,7 +336,7 @@ def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_existing(options: argparse.Namespace) -> Store:
-    """Return the store of the data folder. Exit if there is no such folder."""
+    """Return the store of the data folder. Exit if the folder is missing."""
     folder = Path(options.data, "bookmarks")
     if not folder.is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")

@@ -9,13 +9,13 @@ from msgspec.structs import astuple
 from formats.listing import Listing
 from storage.bookmark import Bookmark, to_text
 
-# A spreadsheet would run a cell such as `=1+1` as a formula. The export writes an apostrophe before
-# it, and the import removes one. `'=1+1` gets a second apostrophe, so that its own is kept.
+# A spreadsheet would run `=1+1`, so the export writes `'=1+1`. For `'=1+1`, it writes `''=1+1`,
+# because the import removes one apostrophe.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 class _Echo:
-    """A file for csv.writer, whose `writerow` then returns the line."""
+    """A file with which `writerow` of csv.writer returns the line."""
 
     def write(self, line: str) -> str:
         return line

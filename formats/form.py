@@ -11,15 +11,14 @@ from storage.errors import Invalid, Malformed
 
 MAX_FIELDS = 2_000  # The form of a list sends a field for each checked bookmark.
 _TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields, which have tags separated by commas. All checkboxes and the text
-# field for the tags of a bookmark are named `tags`.
+# A form may repeat these fields, whose values are tags separated by commas.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
     "tag_names",  # The name in linkding's API.
 }
-# A form may also repeat these fields, whose values may contain commas.
+# A form may also repeat these fields, whose values are taken whole.
 _REPEATED_FIELDS = {
     "tag",  # A tag in the filter of a list.
     "selected",  # The id of a checked bookmark.
@@ -92,7 +91,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
 
 
 def _add_event(parts: list[_Part], event: MultipartSegment | bytearray | None) -> None:
-    """Add what the parser yields: the start of a part, a piece of its value, or None at its end."""
+    """Add the start of a part or a piece of its value. None means the end of the part."""
     if event is None:
         return
     if not isinstance(event, MultipartSegment):

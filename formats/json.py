@@ -1,4 +1,4 @@
-"""JSON (RFC 8259): a bookmark is an object of its fields, and a list is an array of objects."""
+"""JSON (RFC 8259)."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,17 +12,19 @@ from storage.index import Entry
 from storage.nesting import is_too_deep
 
 _encode = msgspec.json.Encoder().encode
-_CHUNK_LENGTH = 20  # The number of bookmarks that are written at once.
+_BATCH_LENGTH = 20  # The number of bookmarks that are written at once.
 
 
 def write(listing: Listing) -> Iterator[bytes]:
     """Write an array with one bookmark on each line."""
     rest = listing.bookmarks
+    is_empty = True
     separator = b"[\n"
-    while chunk := b",\n".join(map(_encode, islice(rest, _CHUNK_LENGTH))):
-        yield separator + chunk
+    while batch := list(islice(rest, _BATCH_LENGTH)):
+        yield separator + b",\n".join(map(_encode, batch))
         separator = b",\n"
-    if separator == b"[\n":
+        is_empty = False
+    if is_empty:
         yield b"[]\n"
     else:
         yield b"\n]\n"
@@ -60,7 +62,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def parse_strictly(text: str) -> object:
-    """Return the value of a JSON text. Refuse NaN and repeated names, which Python accepts.
+    """Return the value of a JSON text without NaN and repeated names.
 
     Raises Malformed with a predicate, such as "is nested too deeply".
     """

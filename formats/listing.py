@@ -13,7 +13,7 @@ from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
-# The list after a form has a query such as `?changed=3`, and the notice "3 bookmarks changed."
+# After a form, the list has a query such as `?changed=3`, and shows "3 bookmarks changed."
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
@@ -21,25 +21,26 @@ RESULTS: Mapping[str, str] = {
     "erased": "deleted for good",
 }
 
+# The parameters of the feed, of a list, and of a link that leads back to a list.
 _RANGE_PARAMETERS = ("limit", "offset")
-_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
-# Links and forms that lead back to a list have these parameters.
+_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
-# Links that repeat the filter may add this many characters to a page for each bookmark on it.
-_MAX_REPETITION = 2_500
-_LINKS_OF_PAGE = 8  # Links to sort the list, to download it, and so on; not the links to tags.
+
+# How many characters repetitions of the filter may add to a page.
+_MAX_REPETITION_PER_BOOKMARK = 2_500
+_LINKS_OF_PAGE = 8  # Links that repeat the filter, other than those to tags.
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What links and pages need to know of the service."""
+    """What pages and links need to know of the service."""
 
     url: str = ""  # Such as `https://example.com/marks`.
-    path: str = ""  # Such as `/marks`, for links that stay on the same host.
+    path: str = ""  # Such as `/marks`.
     has_login: bool = False
-    is_visitor: bool = False  # Pages for visitors have no forms for changes.
+    is_visitor: bool = False  # Visitors get pages without forms for changes.
     count_unread: Callable[[], int] = lambda: 0
-    # Returns the tags of the bookmarks whose uris have the same host as this uri.
+    # Returns the tags of bookmarks with the host of a uri.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark(self, id: str) -> str:
@@ -48,7 +49,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class View(msgspec.Struct, frozen=True):
-    """The service and the query of a request, for the writer of the response."""
+    """The service and the query of a request."""
 
     site: Site = Site()
     parameters: Parameters = []
@@ -61,11 +62,11 @@ class View(msgspec.Struct, frozen=True):
 
 @dataclass
 class Listing:
-    """One page of a list of bookmarks, for the writers of all formats."""
+    """One page of a list of bookmarks."""
 
     selection: Selection
     view: View = View()
-    path: str = "/"  # The path of the list, such as `/feed`, below the address of the service.
+    path: str = "/"  # The path of the list below that of the service, such as `/feed`.
 
     @property
     def query(self) -> Query:
@@ -82,7 +83,7 @@ class Listing:
     @cached_property
     def filter(self) -> Parameters:
         """The parameters tag and q, without empty and repeated ones."""
-        tags: dict[str, str] = {}  # The keys are folded, so that Cat and cat are one tag.
+        tags: dict[str, str] = {}  # By folded tags, so that Cat and cat are one.
         words = []
         for name, value in self.view.parameters:
             if name == "q":
@@ -99,28 +100,25 @@ class Listing:
 
     @cached_property
     def has_long_filter(self) -> bool:
-        """Whether the filter is too long for the links and forms of a page to repeat it."""
+        """Whether the filter is too long for the links of the page to repeat it."""
         return not self.can_repeat_filter(_LINKS_OF_PAGE)
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether this many links may repeat the filter.
-
-        Otherwise a long filter would make the page long.
-        """
+        """Return whether so many links may repeat the filter. A page must not become too long."""
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size = len(self._address_query) * number_of_links
-        return size <= _MAX_REPETITION * number_of_bookmarks
+        return size <= _MAX_REPETITION_PER_BOOKMARK * number_of_bookmarks
 
     @property
     def linked_filter(self) -> Parameters:
-        """The filter, or none if it is too long for links."""
+        """The filter, or none if links must not repeat it."""
         if self.has_long_filter:
             return []
         return self.filter
 
     @property
     def order(self) -> Parameters:
-        """The parameter `sort`, or none for the usual order, the newest first."""
+        """The parameter `sort`, or none for the usual order."""
         if self.query.sort == NEWEST_FIRST:
             return []
         return [("sort", self.query.sort)]
@@ -133,8 +131,7 @@ class Listing:
             return {}
         count = self.selection.total
         if self.path == "/feed":
-            # A page of the feed shows some bookmarks and some deletions, so the longer of these two
-            # lists decides how many pages there are.
+            # The feed has pages for the longer of its two lists, bookmarks and deletions.
             count = max(count, self.selection.tombstone_count)
         offsets = offsets_of_pages(self.query.offset, limit, count)
         parameters = known_parameters(self.view.parameters, _LIST_PARAMETERS)
@@ -163,9 +160,9 @@ class Listing:
 
     @property
     def list_query(self) -> str:
-        """The query for a link back to this page of the list, made by `list_address`.
+        """The query that `list_address` needs for a link back to this page of the list.
 
-        It is empty if it is too long for the links and forms of the page.
+        The query is empty if links must not repeat the filter.
         """
         if self.has_long_filter:
             return ""
@@ -179,7 +176,6 @@ def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
     last = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}
     if offset > 0:
-        # If the offset is beyond the end, the previous page is the last one.
         offsets["prev"] = max(min(offset - limit, last), 0)
     if offset + limit < count:
         offsets["next"] = offset + limit
@@ -191,10 +187,10 @@ def links_to_pages(
     address: str, parameters: Sequence[tuple[str, str | int]], offsets: Mapping[str, int]
 ) -> dict[str, str]:
     """Return the addresses of pages by link relation."""
-    if not offsets:
-        return {}
-    before_offset = with_query(address, [*parameters, ("offset", "")])  # Ends with `offset=`.
-    return {relation: f"{before_offset}{offset}" for relation, offset in offsets.items()}
+    links = {}
+    for relation, offset in offsets.items():
+        links[relation] = with_query(address, [*parameters, ("offset", offset)])
+    return links
 
 
 def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
@@ -208,8 +204,8 @@ def list_address(
 ) -> str:
     """Return the address of the list with this query, scrolled to the bookmark `id`.
 
-    Unknown parameters of `list_query` are dropped: another site may have forged it. `results` are
-    the numbers for the notice of the list, by the names in RESULTS.
+    Unknown parameters are dropped, because another site may have forged `list_query`. `results`
+    are numbers to show above the list, such as `{"changed": 3}`.
     """
     parameters = known_parameters(parse_qsl(list_query or ""), _LIST_QUERY_PARAMETERS)
     for name, number in results.items():

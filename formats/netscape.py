@@ -1,4 +1,4 @@
-"""The bookmark file that browsers and services exchange, which Netscape invented.
+"""The bookmark file of Netscape, which browsers and services exchange.
 
 No standard describes it. The closest description:
 https://learn.microsoft.com/previous-versions/windows/internet-explorer/ie-developer/
@@ -6,7 +6,7 @@ platform-apis/aa753582(v=vs.85)
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from xml.sax.saxutils import escape
 
 from formats.listing import Listing
@@ -14,10 +14,10 @@ from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# Programs write an unknown date as the epoch of Unix (1970) or of Windows (1601).
+# Programs write an unknown date as the epoch of Unix or of Windows.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
 _FIELDS_OF_FORMAT = ("uri", "title", "description", "created", "modified")
-# The fields that the format lacks are attributes of the same names, except for the id.
+# Fields that the format lacks are written as extra attributes, except for the id.
 OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in ("id", *_FIELDS_OF_FORMAT))
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -30,7 +30,7 @@ _END = b"</DL><p>\n"
 
 
 def is_firefox_query(uri: object) -> bool:
-    """Return whether this is a search that Firefox stores among its bookmarks."""
+    """Return whether this is a search, which Firefox stores among its bookmarks."""
     if not isinstance(uri, str):
         return False
     return uri.lstrip()[: len("place:")].lower() == "place:"
@@ -45,7 +45,7 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def _entry(bookmark: Bookmark) -> str:
-    # Many programs read only upper-case names, and one entry per line.
+    # Many programs read only upper-case names, and only one entry per line.
     created = _seconds(bookmark.created)
     modified = _seconds(bookmark.modified)
     attributes = ""
@@ -63,9 +63,9 @@ def _entry(bookmark: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970, with a leading zero if they would mean an unknown date."""
+    """Return the seconds since 1970, as `00` if `0` would mean an unknown date."""
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
-    text = str(since_epoch // timedelta(seconds=1))
+    text = str(int(since_epoch.total_seconds()))
     if text in TEXTS_OF_UNKNOWN_DATES:
         return text.zfill(len(text) + 1)
     return text
@@ -73,7 +73,7 @@ def _seconds(timestamp: str) -> str:
 
 def _href(uri: str) -> str:
     if is_firefox_query(uri):
-        # An import ignores `place:`, but not `place&#58;`, the same uri in HTML.
+        # Imports ignore an entry with `place:`, so the colon is written as an entity.
         return _escape(uri).replace(":", "&#58;", 1)
     return _escape(uri)
 

@@ -18,35 +18,41 @@ MakeApp = Callable[..., Any]  # `make_app` or `make_host_app` of `bookmarks.py`.
 def serve(options: argparse.Namespace) -> int:
     """Serve the bookmarks until a signal ends the process. Raises OSError or StorageError."""
     host, port = _parse_address(options.listen)
-    is_local = security.is_loopback(host.strip("[]"))
-    # A proxy on this machine may pass on requests from other machines. Without --hosts, their Host
-    # must be that of --base-url.
+    host_name = host.strip("[]")
+    is_local = security.is_loopback(host_name)
+    # With --hosts, a proxy on this machine can pass on requests of other machines.
     serves_others = bool(options.hosts and options.trusted_proxy)
     app = configure(options, is_private=is_local and not serves_others)
     if not is_local or options.trusted_proxy or options.base_url:
         place = options.token_file or "BOOKMARKS_TOKEN"
         credentials.warn_of_short_tokens(app.access_control.tokens, place)
-    # waitress would log a warning for each request that waits for a thread.
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    wsgi_app = app
-    if options.access_log:
-        logging.getLogger("bookmarks.access").setLevel(logging.INFO)
-        wsgi_app = access_log.AccessLog(app)
-    server = process.create_server(wsgi_app, host.strip("[]"), port, options.trusted_proxy)
-    # For port 0, the kernel chooses a port. A server of several addresses, such as those of
-    # `localhost`, has no `effective_port`.
+    _set_log_levels()
+    wsgi_app = access_log.AccessLog(app) if options.access_log else app
+    server = process.create_server(wsgi_app, host_name, port, options.trusted_proxy)
+    # For port 0, the kernel chooses a port. A server with several addresses lacks the attribute.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
-    gc.disable()  # Collecting garbage while 100,000 bookmarks are read takes 10 % of the time.
-    app.open()
-    gc.freeze()  # Later collections skip the index: 8 clients add 33 % more bookmarks a second.
-    gc.enable()
+    _open(app)
     server.run()
     return 0
 
 
+def _set_log_levels() -> None:
+    # waitress would log a warning for each request that waits for a thread.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    logging.getLogger("bookmarks.access").setLevel(logging.INFO)
+
+
+def _open(app: Any) -> None:
+    """Read the bookmarks without garbage collections, and let later collections skip them."""
+    gc.disable()
+    app.open()
+    gc.freeze()
+    gc.enable()
+
+
 def _parse_address(value: str) -> tuple[str, int]:
-    """Return the host, an IPv6 address in brackets, and the port."""
+    """Return the host and the port. An IPv6 host keeps its brackets."""
     address = re.fullmatch(r"(\[.+\]|[^:]+):([0-9]{1,5})", value)
     if not address or int(address[2]) > 65535:
         rule = "--listen must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, not"
@@ -55,7 +61,14 @@ def _parse_address(value: str) -> tuple[str, int]:
 
 
 def configure(options: argparse.Namespace, is_private: bool) -> Any:
-    """Return the application. Exit if other machines can reach it without a token."""
+    """Return the application. Exit if it needs a token, because it is not private, and has none."""
+    app = _make_app(options)
+    if not app.access_control.tokens:
+        _check_without_token(options, is_private)
+    return app
+
+
+def _make_app(options: argparse.Namespace) -> Any:
     settings: dict[str, Any] = {
         "token": _read_tokens(options),
         "public_read": options.public_read,
@@ -63,23 +76,24 @@ def configure(options: argparse.Namespace, is_private: bool) -> Any:
         "keep_deleted": options.keep_deleted,
     }
     if options.hosts:
-        app = options.make_host_app(options.hosts, max_open=options.max_open, **settings)
-    else:
-        app = options.make_app(options.data, base_url=options.base_url, **settings)
-    tokens = app.access_control.tokens
-    if options.public_read and not tokens and not options.hosts:
+        return options.make_host_app(options.hosts, max_open=options.max_open, **settings)
+    return options.make_app(options.data, base_url=options.base_url, **settings)
+
+
+def _check_without_token(options: argparse.Namespace, is_private: bool) -> None:
+    """Warn of an option that has no effect, and exit if other machines could change bookmarks."""
+    if options.public_read and not options.hosts:
         warning = "--public-read does nothing without a token: everybody can read and write."
         logging.getLogger("bookmarks").warning(warning)
-    if not tokens and not options.no_auth and not is_private:
+    if not options.no_auth and not is_private:
         sys.exit(
             "bookmarks: the service can be reached from other machines. Set a token with "
             "--token-file or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
         )
-    return app
 
 
-def _read_tokens(options: argparse.Namespace) -> Any:
-    """Return the tokens of the token file or, without a file, BOOKMARKS_TOKEN or None."""
+def _read_tokens(options: argparse.Namespace) -> str | list[str] | None:
+    """Return the tokens in --token-file or, without that option, BOOKMARKS_TOKEN."""
     file = options.token_file
     if not file:
         return os.environ.get("BOOKMARKS_TOKEN")

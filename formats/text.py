@@ -1,4 +1,4 @@
-"""Plain text: one line for each bookmark, uri TAB title TAB tags."""
+"""Plain text: a line for each bookmark, uri TAB title TAB tags."""
 
 from collections.abc import Iterator, Sequence
 

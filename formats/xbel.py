@@ -1,7 +1,6 @@
-"""XBEL 1.0, the XML Bookmark Exchange Language, valid against its public DTD.
+"""XBEL 1.0, the XML Bookmark Exchange Language, valid against its DTD.
 
-XBEL has no tags, and its `metadata` must be empty. The tags are therefore in an attribute that
-each document declares in its internal DTD subset.
+XBEL lacks some fields, such as tags. They are attributes that each document declares.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ from storage.bookmark import FIELDS, WRITABLE_FIELDS, Bookmark, from_text, to_te
 from storage.errors import Invalid
 from storage.index import Entry
 
-# The attributes and child elements that XBEL has for fields of this service.
+# The attributes and child elements of XBEL for fields of a bookmark.
 _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"}
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 _FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
@@ -32,12 +31,12 @@ _HEAD = f"""\
 <xbel version="1.0">
 """.encode()
 
-# Elements in the `metadata` of a bookmark. GNOME writes its groups, and whether it is private:
+# Elements that GNOME writes into the `metadata` of a bookmark:
 # https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 GROUP = f"{_DESKTOP}group"
 PRIVATE = f"{_DESKTOP}private"
-KDE_TIME = "time_added"  # KDE writes when the bookmark was added.
+KDE_TIME = "time_added"  # When KDE added the bookmark.
 _GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
@@ -65,10 +64,11 @@ def _element(bookmark: Bookmark) -> str:
     description = ""
     if bookmark.description:
         description = f"<desc>{escape(bookmark.description)}</desc>\n"
+    xml_id = f"b-{bookmark.id}"  # An XML id must not begin with a digit.
     uri = escape_attribute(bookmark.uri)
     title = escape(bookmark.title)
-    return (  # An XML id must not begin with a digit, so it is `b-` and the bookmark's id.
-        f'<bookmark id="b-{bookmark.id}" href="{uri}" added="{bookmark.created}"'
+    return (
+        f'<bookmark id="{xml_id}" href="{uri}" added="{bookmark.created}"'
         f' modified="{bookmark.modified}"{attributes}>\n'
         f"<title>{title}</title>\n{description}</bookmark>\n"
     )
@@ -88,21 +88,21 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the bookmark for PUT, which replaces all fields.
+    """Return the fields of the bookmark, with empty ones that XBEL leaves out, for PUT.
 
-    An absent `desc` or `tags` is an empty field.
+    Raises Malformed or Invalid.
     """
     fields: dict[str, object] = {name: from_text(name, "") for name in _OPTIONAL_FIELDS}
     return fields | read(body, parameters)
 
 
 def new_collector() -> Collector:
-    entries = ("bookmark", "alias", "separator")
-    return Collector("folder", entries, _FIELD_BY_CHILD, _GNOME_AND_KDE_METADATA)
+    entry_tags = ("bookmark", "alias", "separator")
+    return Collector("folder", entry_tags, _FIELD_BY_CHILD, _GNOME_AND_KDE_METADATA)
 
 
 def element_fields(element: Element) -> dict[str, object]:
-    """Return the fields in the attributes and child elements of a bookmark."""
+    """Return the fields of a bookmark."""
     fields: dict[str, object] = {}
     id = element.attributes.get("id")
     if id:

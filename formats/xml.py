@@ -32,110 +32,104 @@ def escape_attribute(value: str) -> str:
 class Element:
     """A folder or an entry."""
 
-    kind: str  # The name of the element.
+    kind: str  # The tag of the element.
     line: int
     depth: int  # 1 for the root element, 2 for its children, and so on.
     level: int  # The number of folders around it.
     attributes: dict[str, str]
-    # The texts of elements inside it, by the names of these elements, such as `title`.
+    # The texts of elements inside it by their tags, such as `title`.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Collector:
-    """Collects the folders and entries of a document while an XML parser calls its methods.
+    """A target of an XML parser that collects the folders and entries of a document.
 
     A folder precedes its entries. An entry whose end is missing is left out.
     """
 
     def __init__(
         self,
-        folder: str,
-        entries: Collection[str],
-        children: Collection[str] = (),
-        descendants: Collection[str] = (),
+        folder_tag: str,
+        entry_tags: Collection[str],
+        child_tags: Collection[str] = (),
+        descendant_tags: Collection[str] = (),
     ) -> None:
-        # The names of the elements to collect.
-        self._folder = folder
-        self._entries = entries
-        # The names of the elements whose text is collected: in `_children` if they are children of
-        # a folder or entry, in `_descendants` if they are anywhere inside it.
-        self._children = children
-        self._descendants = descendants
-        self.root = ""  # The name of the root element.
-        self.elements: list[Element] = []  # The folders and entries found so far.
-        # Returns the line that the parser has reached. `parse` sets it.
-        self.line: Callable[[], int] = lambda: 0
-        # An element is open between its start and its end.
-        self._depth = 0  # The number of open elements.
-        # The open folders and, last, the open entry. The first folder stands for the document.
-        self._open = [Element(folder, line=0, depth=0, level=-1, attributes={})]
-        # The pieces of the text that is being collected; None outside of such a text.
+        self._folder_tag = folder_tag
+        self._entry_tags = entry_tags
+        # Collect the texts of these children of a folder or entry.
+        self._child_tags = child_tags
+        # Collect the texts of these elements at any depth in a folder or entry.
+        self._descendant_tags = descendant_tags
+        self.root = ""  # The tag of the root element.
+        self.elements: list[Element] = []
+        self.line: Callable[[], int] = lambda: 0  # `parse` sets it to the line of the parser.
+        self._depth = 0  # The number of elements that have begun, but not ended.
+        # The folders and, last, the entry that have not ended. The first is the document.
+        self._stack = [Element(folder_tag, line=0, depth=0, level=-1, attributes={})]
+        # The pieces of the text that is being collected, if any.
         self._text: list[str] | None = None
-        self._text_depth = 0  # The depth of the element that has this text.
+        self._text_depth = 0  # The depth of its element.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if not self.root:
             self.root = tag
+        # An element inside a text is ignored, but not its text.
         if self._text is not None:
-            return  # An element inside a text belongs to the text.
-        innermost = self._open[-1]
-        if self._begins_text(tag, innermost):
+            return
+        if self._has_wanted_text(tag):
             self._text = []
             self._text_depth = self._depth
             return
-        if innermost.kind != self._folder:
-            return  # Entries and folders inside an entry are ignored.
-        if tag == self._folder or tag in self._entries:
-            element = Element(tag, self.line(), self._depth, innermost.level + 1, attributes)
-            self._open.append(element)
-            if tag == self._folder:
+        # Folders and entries inside an entry are ignored.
+        parent = self._stack[-1]
+        if parent.kind != self._folder_tag:
+            return
+        if tag == self._folder_tag or tag in self._entry_tags:
+            element = Element(tag, self.line(), self._depth, parent.level + 1, attributes)
+            self._stack.append(element)
+            if tag == self._folder_tag:
                 self.elements.append(element)
 
-    def _begins_text(self, tag: str, innermost: Element) -> bool:
-        if tag in self._descendants:
+    def _has_wanted_text(self, tag: str) -> bool:
+        if tag in self._descendant_tags:
             return True
-        is_child = self._depth == innermost.depth + 1
-        return is_child and tag in self._children
+        is_child = self._depth == self._stack[-1].depth + 1
+        return is_child and tag in self._child_tags
 
     def data(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
 
     def end(self, tag: str) -> None:
-        innermost = self._open[-1]
+        innermost = self._stack[-1]
         if self._text is not None:
             if self._depth == self._text_depth:
                 innermost.texts.setdefault(tag, []).append("".join(self._text))
                 self._text = None
         elif self._depth == innermost.depth:
-            self._open.pop()
-            if innermost.kind != self._folder:
+            self._stack.pop()
+            if innermost.kind != self._folder_tag:
                 self.elements.append(innermost)
         self._depth -= 1
 
 
 # --- Parsing ---
 
-_MAX_NAMESPACE = 256
-_MAX_ATTRIBUTE_DECLARATIONS = 100  # The public DTD of XBEL has fewer than 40.
+_MAX_NAMESPACE = 256  # Characters.
+_MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
 
 
 def parse(document: bytes, target: Collector) -> None:
     """Collect the elements of a document.
 
-    Raises Malformed, with the elements before the error in `target`. Declarations by which a few
-    bytes make a large document are errors, too.
+    Raises Malformed; `target` then has the elements before the error.
     """
-    parser = DefusedXMLParser(target=target)  # It refuses declarations of entities.
-    expat = parser.parser
-    expat.StartNamespaceDeclHandler = _refuse_long_namespace
-    expat.AttlistDeclHandler = _AttributeDeclarations().check
-    target.line = lambda: int(expat.CurrentLineNumber)
+    parser = _new_parser(target)
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets. If it gets a str, it ignores the declared one.
+            # Expat knows few charsets, but ignores the declared one of a str.
             parser.feed(document.decode(codec))
         else:
             parser.feed(document)
@@ -150,23 +144,32 @@ def parse(document: bytes, target: Collector) -> None:
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
+def _new_parser(target: Collector) -> DefusedXMLParser:
+    """Return a parser that refuses declarations by which a few bytes make a large document."""
+    parser = DefusedXMLParser(target=target)  # It refuses declarations of entities.
+    expat = parser.parser
+    expat.StartNamespaceDeclHandler = _refuse_long_namespace
+    expat.AttlistDeclHandler = _AttributeDeclarations().check
+    target.line = lambda: int(expat.CurrentLineNumber)
+    return parser
+
+
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    """Refuse an address that expat would add to the name of every element."""
+    """Refuse an address that expat would repeat in the name of every element."""
     if address and len(address) > _MAX_NAMESPACE:
         raise Malformed(f"XML with a namespace of over {_MAX_NAMESPACE} characters is refused.")
 
 
 class _AttributeDeclarations:
+    """Refuses many attributes and default values, which expat would repeat in every element."""
+
     def __init__(self) -> None:
         self._count = 0
 
     def check(
         self, element: str, name: str, kind: str, default: str | None, required: bool
     ) -> None:
-        """Refuse what expat would add to every element: many attributes and default values.
-
-        Expat calls this for each declared attribute.
-        """
+        """Check one declared attribute. Raises Malformed."""
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
@@ -174,7 +177,7 @@ class _AttributeDeclarations:
             raise Malformed("XML with a default value of an attribute is refused.")
 
 
-# With the limits 200 and 40, the search is short in any document.
+# The limits 200 and 40 keep the search short in any document.
 _CHARSET = re.compile(
     rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
 )
@@ -191,18 +194,17 @@ def declared_charset(document: bytes) -> str:
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
     """Yield the folders and entries of a file.
 
-    Raises Malformed after yielding the elements before an error.
+    Raises Malformed, but yields the elements before an error first.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
     can_use_mark = _MARK not in text
     if can_use_mark:
         text = _mark_invalid_chars(text)
-    error = None
+    error: Malformed | None = None
     try:
         parse(text.encode(), collector)
     except Malformed as malformed:
         error = malformed
-    # The root is empty if the document has an error before its first element.
     if collector.root not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     if can_use_mark:
@@ -214,24 +216,19 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
 
 
 def _without_declaration(text: str) -> str:
-    """Return a document without its XML declaration. Its lines keep their numbers.
+    """Return a document without its XML declaration, but with the line breaks, for line numbers.
 
-    The text is no longer in the declared charset. After blank lines, which old programs write, a
-    declaration would be an error.
+    The declared charset is wrong after decoding, and a declaration after blank lines is an error.
     """
-    declaration = _DECLARATION.match(text)
-    assert declaration  # The pattern matches an empty text, too.
-    blank_lines = "\n" * declaration[0].count("\n")
-    return blank_lines + text[declaration.end() :]
+    return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
-# While a document is parsed, this stands for each character that XML does not allow.
+# While a document is parsed, this mark stands for characters that would end the parsing.
 _MARK = "\U0010ffff"
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
 
 
 def _mark_invalid_chars(text: str) -> str:
-    """Replace each character that the parser would refuse by _MARK."""
     return _REFERENCE.sub(_mark_invalid_reference, replace_invalid_xml_chars(text, _MARK))
 
 
@@ -249,7 +246,7 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
 
 
 def _unmark_invalid_chars(element: Element) -> None:
-    """Replace each _MARK by NUL, which the importer reports as an invalid character."""
+    """Replace each mark by NUL, which the importer reports."""
     for name, value in element.attributes.items():
         element.attributes[name] = value.replace(_MARK, "\0")
     for texts in element.texts.values():

@@ -6,40 +6,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Matches a name such as `style-0123456789ab.css`. No id of a bookmark has a dot.
+# Matches `style-0123456789ab.css`, but no id, because ids have no dots.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    # These three icons are made from icon.svg.
-    "icon.png": "image/png",  # 192 pixels wide.
-    "large.png": "image/png",  # 512 pixels wide.
-    "touch.png": "image/png",  # 512 pixels wide, without the round corners.
+    # These icons are made from icon.svg.
+    "icon.png": "image/png",
+    "large.png": "image/png",
+    "touch.png": "image/png",  # Without the round corners.
     "app.webmanifest": "application/manifest+json",
 }
-_DIGITS_IN_NAME = 12  # Enough to distinguish the versions of a file.
+_DIGITS_IN_NAME = 12
 
 
 @dataclass(frozen=True)
 class Asset:
-    """A file of the service itself."""
+    """A file that the pages use."""
 
     media_type: str
     body: bytes
     version: int  # The digest of the body, for the entity tag.
-    changed_at: float = 0.0  # Always 1970, because a file that changes gets another name.
+    changed_at: float = 0.0  # Always 1970, because a changed file gets another name.
 
 
 @functools.cache
 def assets() -> Mapping[str, Asset]:
-    """Return the files by the names that they are served under."""
+    """Return the files by the names under which they are served."""
     return {served_name(file): _read(file) for file in _MEDIA_TYPES}
 
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return a name with a digest of the file, so that browsers can cache the file for ever."""
+    """Return a name with a digest of the file, so that browsers may keep it for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
     return f"{stem}-{digest}.{suffix}"
@@ -50,12 +50,12 @@ def _read(file: str) -> Asset:
     body = (files(__package__) / file).read_bytes()
     if file == "app.webmanifest":
         body = _with_served_names(body)
-    digest = hashlib.sha256(body).digest()[:16]  # The version of a bookmark has 16 bytes, too.
+    digest = hashlib.sha256(body).digest()[:16]
     return Asset(_MEDIA_TYPES[file], body, version=int.from_bytes(digest))
 
 
 def _with_served_names(manifest: bytes) -> bytes:
-    """Return the manifest with the served names of the icons."""
+    """Return the manifest with the served names of the icons, for which only icons are read."""
     for icon in ("icon.svg", "icon.png", "large.png", "touch.png"):
         old = f'"{icon}"'
         new = f'"{served_name(icon)}"'

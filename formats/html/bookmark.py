@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from msgspec.structs import replace
-
 from formats.html import editor
 from formats.html.editor import BookmarkForm, FormParts
 from formats.html.frame import Note, e, write_page
@@ -14,10 +12,7 @@ from storage.index import Entry
 
 
 def write(entry: Entry, view: View) -> Iterator[bytes]:
-    """Write the page of a bookmark, with the forms that change and delete it.
-
-    A visitor, who is not logged in, gets the values of the bookmark as text.
-    """
+    """Write the page of a bookmark: its values for visitors, its forms for others."""
     site = view.site
     if site.is_visitor:
         content = _meta(entry) + _values(entry, site)
@@ -26,28 +21,27 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
         return
     values = view.values
     list_query = values.get("_list")
+    is_opened_from_list = list_query is not None
     form = BookmarkForm(list_query=list_query, closes_window=values.get("close", ""))
-    parts = FormParts()
-    if list_query is not None:  # The user has clicked "Edit" in a list.
-        parts = FormParts(focus="title")
+    parts = FormParts(focus="title" if is_opened_from_list else "")
     form_html = editor.edit_form(site, form.showing(entry), parts)
     yield _page(entry, site, form_html, list_query).encode()
 
 
 def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the page of a stored bookmark if the bookmarklet or an app sends its uri again.
+    """Return the page for a bookmarklet or an app that sends the uri of a stored bookmark.
 
     Its form has the sent tags after the stored ones, and a checkbox to add the sent description.
     The sent title is not shown.
     """
     date = date_html(entry.bookmark.created)
     note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
-    form_html = _merged_form(entry, site, sent, notes={}, is_text_added=False)
+    form_html = _merged_form(entry, site, sent, notes={}, adds_description=False)
     return _page(entry, site, note + form_html, sent.list_query)
 
 
 def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the form of a stored bookmark if the user has typed its uri to add it again.
+    """Return the form for a user who has typed the uri of a stored bookmark to add it.
 
     The form has the typed tags after the stored ones, a checked checkbox to add the typed
     description, and the typed title below the stored one.
@@ -56,39 +50,38 @@ def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
         notes["title"] = editor.other_value("You typed:", title)
-    return _merged_form(entry, site, sent, notes, is_text_added=True)
+    return _merged_form(entry, site, sent, notes, adds_description=True)
 
 
 def _merged_form(
-    entry: Entry, site: Site, sent: BookmarkForm, notes: Mapping[str, Note], is_text_added: bool
+    entry: Entry, site: Site, sent: BookmarkForm, notes: Mapping[str, Note], adds_description: bool
 ) -> str:
-    """Return the form of a stored bookmark, with the tags of the form `sent` after the stored.
+    """Return the form of a stored bookmark with the new tags of `sent` after its own.
 
-    `is_text_added` says whether the checkbox is checked that adds the sent description.
+    If `adds_description`, the checkbox that appends the sent description is checked.
     """
-    form = sent.showing(entry)
-    folded_tags = set(map(fold, entry.bookmark.tags))
-    tags = split_tags(form.text("tags"))
-    tags += [tag for tag in split_tags(sent.text("tags")) if fold(tag) not in folded_tags]
-    texts = {**form.texts, "tags": ", ".join(tags)}
-    form = replace(form, texts=texts, unread=form.unread or sent.unread)
+    stored = sent.showing(entry)
+    known_tags = set(map(fold, entry.bookmark.tags))
+    tags = split_tags(stored.text("tags"))
+    for tag in split_tags(sent.text("tags")):
+        if fold(tag) not in known_tags:
+            tags.append(tag)
+    merged = stored.with_texts({"tags": ", ".join(tags)}, unread=stored.unread or sent.unread)
     description = sent.text("description").strip()
     checkbox = ""
     if description not in entry.bookmark.description:
-        checkbox = editor.quote_checkbox(description, is_checked=is_text_added)
+        checkbox = editor.quote_checkbox(description, is_checked=adds_description)
     parts = FormParts(notes=notes, checkbox=checkbox, focus="tags")
-    return editor.edit_form(site, form, parts)
+    return editor.edit_form(site, merged, parts)
 
 
 def _values(entry: Entry, site: Site) -> str:
-    """Return the description, and the tags as links to their lists."""
     bookmark = entry.bookmark
     description = e(bookmark.description).replace("\n", "<br>\n")
-    links = []
+    tags = ""
     for tag in bookmark.tags:
         address = e(with_query(f"{site.path}/", [("tag", tag)]))
-        links.append(f'<a href="{address}">{e(tag)}</a> ')
-    tags = "".join(links)
+        tags += f'<a href="{address}">{e(tag)}</a> '
     return (
         f'<p dir="auto">{description}</p>\n'
         f'<p class="meta"><span class="tags">{tags}</span></p>\n'
@@ -103,7 +96,6 @@ def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> s
 
 
 def _meta(entry: Entry) -> str:
-    """Return the host and the dates."""
     bookmark = entry.bookmark
     details = [f"saved {date_html(bookmark.created)}"]
     host = host_html(bookmark.uri)

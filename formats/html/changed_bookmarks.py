@@ -1,4 +1,4 @@
-"""The page after a form has changed or deleted bookmarks, with the bookmarks left alone."""
+"""The page that reports what a form changed or deleted, and which bookmarks it left alone."""
 
 from collections.abc import Sequence
 
@@ -21,28 +21,26 @@ class ChangedBookmarks(msgspec.Struct):
     is_deletion: bool
     is_kept: bool = True  # Whether deleted bookmarks can be put back.
     done: list[Bookmark] = []  # The changed or deleted bookmarks, as they were before.
-    # These bookmarks were left alone, because another client had changed them since the form was
-    # opened.
-    newer: list[Entry] = []
-    # These bookmarks were left alone because of an error. None stands for a bookmark that cannot
-    # be read.
+    # Left alone, because another client has changed them since the form was opened.
+    changed_meanwhile: list[Entry] = []
+    # Left alone because of an error; None stands for a bookmark that cannot be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    unknown_count: int = 0  # The number of bookmarks that an error of the disk leaves uncertain.
+    unknown_count: int = 0  # Because of a disk error, these may be changed or not.
     unknown_reason: str = ""
 
     @property
     def count(self) -> int:
         """The number of bookmarks whose outcome is known."""
-        return len(self.done) + len(self.newer) + len(self.failed)
+        return len(self.done) + len(self.changed_meanwhile) + len(self.failed)
 
     @property
     def is_complete(self) -> bool:
         """Whether all bookmarks were changed."""
-        return not (self.newer or self.failed or self.unknown_count)
+        return not (self.changed_meanwhile or self.failed or self.unknown_count)
 
     @property
     def all_failed(self) -> bool:
-        """Whether each bookmark was left alone because of an error."""
+        """Whether no bookmark was changed, only because of errors."""
         return self.unknown_count == 0 and self.count == len(self.failed)
 
 
@@ -51,7 +49,7 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
     heading = _heading(changes)
     content = _deleted(changes, site, list_query)
     content += _unknown(changes)
-    content += _newer(changes, site, list_query)
+    content += _changed_meanwhile(changes, site, list_query)
     content += _failed(changes, site)
     classes = "notice"
     if not changes.is_complete:
@@ -59,13 +57,12 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
     deleted = ""
     if changes.is_deletion:
         deleted = " ".join(bookmark.id for bookmark in changes.done)
-    # The notice takes the focus, so that screen readers read it out. script.js shows the notice
-    # in the list, in place of the deleted bookmarks.
-    main = (
-        f'<div class="{classes}" role="alert" tabindex="-1" autofocus'
-        f' data-deleted="{deleted}">\n'
-        f"{content}</div>\n{frame.list_link(site, list_query)}"
-    )
+    # The notice takes the focus, so that screen readers read it out. script.js reads data-deleted.
+    link = frame.list_link(site, list_query)
+    main = f"""\
+<div class="{classes}" role="alert" tabindex="-1" autofocus data-deleted="{deleted}">
+{content}</div>
+{link}"""
     return frame.write_page(heading, main, site)
 
 
@@ -83,7 +80,6 @@ def _participle(changes: ChangedBookmarks) -> str:
 
 
 def _deleted(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
-    """Return the text about the deleted bookmarks, with a form to put them back."""
     deleted = changes.done
     if not changes.is_deletion or not deleted:
         return ""
@@ -117,12 +113,12 @@ def _unknown(changes: ChangedBookmarks) -> str:
     return f"<p>Not known to be {_participle(changes)}: {number}. {reason}</p>\n"
 
 
-def _newer(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
+def _changed_meanwhile(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
     """Return the values that another client has saved, with buttons to edit or delete them."""
-    if not changes.newer:
+    if not changes.changed_meanwhile:
         return ""
     html = "<p>Changed since the page was opened, and left alone:</p>\n"
-    for entry in changes.newer:
+    for entry in changes.changed_meanwhile:
         values = values_html(texts_of(entry.bookmark).items())
         edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
         delete = ""
@@ -130,8 +126,8 @@ def _newer(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str
             delete_address = e(f"{site.path}/-/delete/{entry.bookmark.id}")
             delete = f'<button formaction="{delete_address}">Delete</button>'
         html += f'{values}<div class="buttons delete">{edit}\n{delete}</div>\n'
-    # All buttons share one form, because its hidden query of the list can be long.
-    shown = " ".join(map(shown_version, changes.newer))
+    # One form for all, because its hidden field `_list` can be long.
+    shown = " ".join(map(shown_version, changes.changed_meanwhile))
     hidden = [("_shown", shown), ("_list", list_query)]
     return frame.post_form(f"{site.path}/-/selected", hidden, html)
 
@@ -153,7 +149,6 @@ def _failed(changes: ChangedBookmarks, site: Site) -> str:
 
 
 def _name(bookmark: Bookmark | None, site: Site) -> str:
-    """Return a link to a bookmark, empty for None."""
     if bookmark is None:
         return ""
     address = f"{site.path}/{bookmark.id}"

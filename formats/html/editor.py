@@ -1,4 +1,4 @@
-"""The form that adds or changes a bookmark: reading, merging and writing it."""
+"""The form that adds or changes a bookmark."""
 
 import hashlib
 import re
@@ -16,7 +16,6 @@ from storage.bookmark import (
     Bookmark,
     Fields,
     fold,
-    fold_tag,
     from_text,
     split_tags,
 )
@@ -24,10 +23,8 @@ from storage.index import Entry
 
 
 class _Input(NamedTuple):
-    """How the form shows a field."""
-
     label: str
-    attributes: str = 'dir="auto"'  # The HTML attributes of the input element.
+    attributes: str = 'dir="auto"'
     is_multiline: bool = False
 
 
@@ -45,20 +42,19 @@ _INPUTS = {
     ),
     "description": _Input("Description", is_multiline=True),
 }
-for _name in WRITABLE_FIELDS:
+for _name in WRITABLE_FIELDS:  # A field that bookmarks get later has a plain input.
     _INPUTS.setdefault(_name, _Input(_name.capitalize()))
 LABELS = {name: input.label for name, input in _INPUTS.items()}
 
-_LINE = 60  # About as many characters fit into a line of a text area.
+_CHARACTERS_PER_LINE = 60
 _MAX_LINES = 8
 _MIN_LINES_OF_DESCRIPTION = 5
-MAX_ADDED_TEXT_SHOWN = 300  # Characters of the text beside `quote_checkbox`.
+MAX_ADDED_TEXT_SHOWN = 300  # Characters.
 _MAX_VALUE_SHOWN = 1000  # Characters.
 MAX_TAG_CHECKBOXES = 8
 UNREAD = "unread"  # The tag of the bookmarks to read later.
 
-# An address that was typed without https://, such as `example.org:8080/page`. The text
-# `mailto.x:abc` does not match, because `abc` is not a port.
+# An address typed without its scheme, such as `example.org:8080/page`.
 _WITHOUT_SCHEME = re.compile(
     r"""
     ( localhost
@@ -80,15 +76,14 @@ def _complete_address(text: str) -> str:
 
 
 class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The form of a bookmark: the texts in its fields, and its hidden fields."""
+    """The form of a bookmark."""
 
-    id: str = ""  # The id of the bookmark; empty in a form that adds a bookmark.
-    # The text of each field, without the tag UNREAD. A form that was opened before an upgrade of
-    # the service lacks new fields.
+    id: str = ""  # Empty in a form that adds a bookmark.
+    # The text of each field. A form that was opened before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
-    unread: bool = False
-    opened: str = ""  # Digests of the values with which the form was opened: `uri:1a2b title:3c4d`.
-    list_query: str | None = None  # The query of the list from which the form was opened, if any.
+    unread: bool = False  # Whether the bookmark has the tag UNREAD, which `texts` lacks.
+    opened: str = ""  # Digests of the opened values: `uri:1a2b title:3c4d`.
+    list_query: str | None = None  # Of the list from which the form was opened.
     closes_window: str = ""  # "1" in a window that the bookmarklet has opened.
 
     @classmethod
@@ -96,15 +91,13 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Read the fields that a browser has sent, in a form or in the query of an address."""
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
-        quote = fields.get("_quote")  # The text of a ticked `quote_checkbox`.
+        quote = fields.get("_quote")  # The description that the user has ticked.
         if quote:
-            paragraphs = (texts.get("description", ""), _sent_text(quote))
-            texts["description"] = "\n\n".join(filter(None, paragraphs))
-        # A tag can be of any length here. `fold_tag` would keep it in its cache.
+            texts["description"] = join_paragraphs(texts.get("description", ""), _sent_text(quote))
         tags = fields.get("tags", ())
-        others = [tag for tag in tags if tag.casefold() != UNREAD]
-        texts["tags"] = ", ".join(others)
-        has_unread_tag = len(others) < len(tags)
+        other_tags = _without_unread(tags)
+        texts["tags"] = ", ".join(other_tags)
+        has_unread_tag = len(other_tags) < len(tags)
         return cls(
             texts=texts,
             unread=has_unread_tag or bool(fields.get("unread")),
@@ -117,19 +110,22 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Return the text of a field."""
         return self.texts.get(name, "")
 
+    def with_texts(self, texts: Mapping[str, str], unread: bool) -> "BookmarkForm":
+        """Return the form with other texts in some fields."""
+        return replace(self, texts={**self.texts, **texts}, unread=unread)
+
     def showing(self, entry: Entry) -> "BookmarkForm":
         """Return the form with the values of a stored bookmark."""
         bookmark = entry.bookmark
-        others = [tag for tag in bookmark.tags if fold_tag(tag) != UNREAD]
+        tags = ", ".join(_without_unread(bookmark.tags))
         form = replace(
             self,
             id=bookmark.id,
-            texts=texts_of(bookmark) | {"tags": ", ".join(others)},
-            unread=len(others) < len(bookmark.tags),
+            texts={**texts_of(bookmark), "tags": tags},
+            unread=UNREAD in entry.tags,
         )
-        # The form has digests, because the values themselves would make it twice as large.
-        digests = _digests(form.fields())
-        opened = [f"{name}:{digest}" for name, digest in digests.items()]
+        # By these digests, `changes` finds the fields that the user or another has changed.
+        opened = [f"{name}:{digest}" for name, digest in _digests(form.fields()).items()]
         return replace(form, opened=" ".join(opened))
 
     def fields(self) -> Fields:
@@ -142,24 +138,38 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
         """Return the fields that the user has changed, and the names of those in conflict.
 
-        This is a three-way merge: a field is in conflict if another client has changed it since
-        the form was opened, to another value than the user.
+        A field is in conflict if another client has changed it since the form was opened, to
+        another value than the user.
         """
-        opened: dict[str, str] = {}
-        for part in self.opened.split():
-            name, _, digest = part.partition(":")
-            opened[name] = digest
-        stored = _digests(BookmarkForm().showing(entry).fields())
-        sent = _digests(fields)
+        opened = self._opened_digests()
+        stored = BookmarkForm().showing(entry)._opened_digests()
         changed: Fields = {}
         conflicts: list[str] = []
-        for name, value in fields.items():
-            if sent[name] == opened.get(name):
+        for name, sent in _digests(fields).items():
+            if sent == opened.get(name):
                 continue
-            changed[name] = value
-            if stored[name] not in (opened.get(name), sent[name]):
+            changed[name] = fields[name]
+            is_changed_by_other = stored[name] != opened.get(name)
+            if is_changed_by_other and stored[name] != sent:
                 conflicts.append(name)
         return changed, conflicts
+
+    def _opened_digests(self) -> dict[str, str]:
+        digests = {}
+        for part in self.opened.split():
+            name, _, digest = part.partition(":")
+            digests[name] = digest
+        return digests
+
+
+def _without_unread(tags: Iterable[str]) -> list[str]:
+    # `fold_tag` would keep even a huge tag in its cache.
+    return [tag for tag in tags if tag.casefold() != UNREAD]
+
+
+def join_paragraphs(*texts: str) -> str:
+    """Return the texts that are not empty, with an empty line between them."""
+    return "\n\n".join(filter(None, texts))
 
 
 def _sent_text(value: object) -> str:
@@ -185,14 +195,13 @@ def _digests(fields: Fields) -> dict[str, str]:
     return digests
 
 
-_40_BITS = 2**40 - 1  # 40 bits of a digest are enough to distinguish the versions of a bookmark.
+_40_BITS = 2**40 - 1
 
 
 def shown_version(entry: Entry) -> str:
-    """Return an id with a version, such as `0s9yex328jt74:00c0ffee12`.
+    """Return an id with a short version, such as `0s9yex328jt74:00c0ffee12`.
 
-    A form sends it, so that the service notices if the bookmark has changed since the page was
-    shown.
+    Forms send it, so that the service notices if the bookmark has changed meanwhile.
     """
     return f"{entry.bookmark.id}:{entry.version & _40_BITS:010x}"
 
@@ -203,11 +212,11 @@ def shown_version(entry: Entry) -> str:
 class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a form shows beside the fields of the bookmark."""
 
-    notes: Mapping[str, Note] = {}  # The note below each field, by the name of the field.
+    notes: Mapping[str, Note] = {}  # The notes below the fields, by the names of the fields.
     focus: str = ""  # The name of the field that has the focus.
-    checkbox: str = ""  # The HTML of a checkbox.
+    checkbox: str = ""  # HTML.
     save_label: str = "Save"
-    link: str = ""  # The HTML of a link beside the button that saves.
+    link: str = ""  # HTML, beside the button that saves.
 
 
 def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) -> str:
@@ -225,8 +234,7 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
     hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
-    # Without autocomplete="off", a browser that reloads the page could put the old text into the
-    # form of a newer version.
+    # Without autocomplete="off", a browser that reloads the page may keep old texts.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
 
 
@@ -246,12 +254,13 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
         attributes += note_attributes
     if has_focus:
         attributes += " autofocus"
-    input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'
     if is_multiline:
         rows = _rows(name, value)
-        # An HTML parser drops this line break, and keeps one with which the value may begin.
+        # Browsers drop this line break. Without it, they would drop one that begins the value.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"
+    else:
+        input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'
     return (
         f'<div class="field">\n<label for="{name}">{label}</label>\n'
         f"{input_html}\n{note_html}</div>\n"
@@ -259,7 +268,7 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
 
 
 def _rows(name: str, value: str) -> int:
-    lines = value.count("\n") + len(value) // _LINE + 1
+    lines = value.count("\n") + len(value) // _CHARACTERS_PER_LINE + 1
     if name == "description":
         lines = max(lines, _MIN_LINES_OF_DESCRIPTION)
     return min(lines, _MAX_LINES)
@@ -280,11 +289,10 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     unused = [tag for tag in site.host_tags(uri) if fold(tag) not in folded_tags]
     if not unused:
         return ""
-    parts = [f"<legend>Tags of other bookmarks of {host_html(uri)}</legend>\n"]
+    content = f"<legend>Tags of other bookmarks of {host_html(uri)}</legend>\n"
     for tag in unused[:MAX_TAG_CHECKBOXES]:
         box = f'<input type="checkbox" name="tags" value="{e(tag)}">'
-        parts.append(f"<label>{box} <bdi>{e(tag)}</bdi></label>\n")
-    content = "".join(parts)
+        content += f"<label>{box} <bdi>{e(tag)}</bdi></label>\n"
     return f'<fieldset class="choices">\n{content}</fieldset>\n'
 
 
@@ -301,23 +309,21 @@ def quote_checkbox(sent_description: str, is_checked: bool) -> str:
 
 
 def _cancel_link(site: Site, form: BookmarkForm) -> str:
-    """Return a link back to the list from which the form was opened, if there is one."""
     if form.list_query is None:
         return ""
     return link_button("Cancel", list_address(site.path, form.list_query, form.id))
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return the values as HTML, each with the label of its field."""
-    rows = []
+    """Return the values of fields, given by name, as HTML with their labels."""
+    rows = ""
     for name, value in values:
         if value and name in LABELS:
             shown = e(cut(value, _MAX_VALUE_SHOWN))
-            rows.append(f'<dt>{LABELS[name]}</dt><dd dir="auto">{shown}</dd>\n')
+            rows += f'<dt>{LABELS[name]}</dt><dd dir="auto">{shown}</dd>\n'
     if not rows:
         return ""
-    content = "".join(rows)
-    return f"<dl>\n{content}</dl>\n"
+    return f"<dl>\n{rows}</dl>\n"
 
 
 def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:

@@ -21,9 +21,9 @@ _HEADINGS: Mapping[int, str] = {
     413: "This is too large",
     422: "Something needs a correction",
 }
-# The reason phrases of RFC 9110 that `http.HTTPStatus` has only since Python 3.13.
+# The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
-# For these statuses, pages show a text for people in place of the detail, which is for programs.
+# Pages show these texts in place of the detail, which is for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     404: "No bookmark and no page has this address. Check it, or go back to the list.",
     405: "This cannot be done at this address.",
@@ -40,43 +40,36 @@ class Problem:
 
     status: int
     detail: str
-    headers: dict[str, str] = field(default_factory=dict)  # The headers of the response.
-    errors: Sequence[tuple[str, str]] = ()  # The name of each wrong field, and the reason.
+    headers: dict[str, str] = field(default_factory=dict)
+    errors: Sequence[tuple[str, str]] = ()  # The names of wrong fields, with the reasons.
     bookmark_url: str = ""  # The address of the bookmark that has the uri already.
-    deleted: str = ""  # The time of the deletion of the bookmark.
-    is_outcome_unknown: bool = False  # After an error of the disk, a change may be stored or not.
+    deleted: str = ""  # When the bookmark was deleted.
+    is_outcome_unknown: bool = False  # After a disk error, a change may be stored or not.
 
     @property
     def heading(self) -> str:
-        """The heading of the page of this problem."""
         if self.is_outcome_unknown:
             return "This may be done or not"
         return _HEADINGS.get(self.status, "This did not work")
 
     @property
     def title(self) -> str:
-        """The reason phrase of the status, which RFC 9457 section 4.2.1 requires as the title."""
+        """The reason phrase of the status (RFC 9457 section 4.2.1)."""
         return _TITLES.get(self.status) or HTTPStatus(self.status).phrase
 
     @property
     def status_line(self) -> str:
-        """The status with its reason phrase."""
         return f"{self.status} {self.title}"
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem. The page shows nothing of the collection."""
-    site = replace(site, count_unread=_count_nothing)
+    """Return the page of a problem, which tells nothing about the collection."""
+    site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
     main += list_link(site)
     return write_page(problem.heading, main, site).encode()
-
-
-def _count_nothing() -> int:
-    """Return 0, so that the page of a problem does not tell how many bookmarks are unread."""
-    return 0
 
 
 def problem_html(problem: Problem) -> str:
@@ -95,13 +88,11 @@ def problem_html(problem: Problem) -> str:
 
 
 def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
-    items = []
+    items = ""
     for name, reason in errors:
         label = LABELS.get(name, name)
-        text = people_text(reason)
-        items.append(f"<li>{e(label)} {text}</li>")
-    content = "".join(items)
-    return f"<ul>{content}</ul>\n"
+        items += f"<li>{e(label)} {people_text(reason)}</li>"
+    return f"<ul>{items}</ul>\n"
 
 
 def detail_html(problem: Problem) -> str:
@@ -113,8 +104,8 @@ def detail_html(problem: Problem) -> str:
 
 
 def people_text(reason: str) -> str:
-    """Return the reason of an error as HTML, in words for people, such as address for uri."""
+    """Return the reason of an error as HTML, with words such as address for uri."""
     # A form has all tags in one text, so the index of a wrong tag says nothing.
     text, _, _ = reason.partition(" at index ")
-    text = text.replace(" a uri", " an uri")
+    text = re.sub(r"\ba uri\b", "an address", text)
     return e(re.sub(r"\buri\b", "address", text))

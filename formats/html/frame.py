@@ -11,45 +11,53 @@ from storage.query import UP_TO_18_DIGITS
 END = "</body>\n</html>\n"
 MAX_HEADING = 120  # Characters.
 _MAX_WORDS_OF_LONG_FILTER = 500  # Characters.
-Note = tuple[str, str]  # A note below a field: its CSS class, such as `error`, and its HTML.
+Note = tuple[str, str]  # Below a field: the note's CSS class, such as `error`, and its HTML.
 HiddenFields = Sequence[tuple[str, str | None]]  # Fields with the value None are left out.
 
 
 def e(text: str) -> str:
-    """Return the text escaped. No text may get into a page in any other way."""
+    """Return the text escaped, as every text of a page must be."""
     if not text.isprintable():  # Printable characters are valid in XML.
         text = replace_invalid_xml_chars(text)
     return escape(text)
 
 
 def begin(title: str, site: Site, listing: Listing | None = None) -> str:
-    """Return a page up to its main part. The links of the page of a list repeat its query."""
+    """Return a page up to its main part. On the page of a list, the links keep its filter."""
+    head = _head(title, site)
+    feed = e(feed_address(site, listing.linked_filter if listing else []))
+    brand = _brand(site)
+    search = _search(site, listing)
+    unread_link = _unread_link(site)
     path = e(site.path)
-    filter: Parameters = []
-    if listing:
-        filter = listing.linked_filter
-    feed = e(feed_address(site, filter))
-    login_link = ""
-    if site.has_login:
-        label = "Log in" if site.is_visitor else "Log out"
-        login_link = f'<a href="{path}/-/login">{label}</a>\n'
-    add_link = ""
-    if not site.is_visitor:
-        add_link = _add_link(site, listing)
-    return (
-        f"{_head(title, site)}"
-        f'<link rel="alternate" type="application/atom+xml" title="Feed" href="{feed}">\n'
-        '</head>\n<body>\n<a class="skip" href="#main">Skip to the content</a>\n'
-        f'<header class="top">\n{_brand(site)}{_search(site, listing)}'
-        # On narrow screens, CSS shows this button in place of the links.
-        '<button class="more" popovertarget="pages">Pages</button>\n'
-        f'<nav id="pages" popover aria-label="Pages of the service">{_unread_link(site)}'
-        f'<a href="{path}/tags">Tags</a>\n<a href="{path}/-/tools">Tools</a>\n'
-        f"{login_link}</nav>\n{add_link}</header>\n"
-    )
+    login_link = _login_link(site)
+    add_link = _add_link(site, listing)
+    # On narrow screens, CSS shows the button "Pages" in place of the links.
+    return f"""\
+{head}<link rel="alternate" type="application/atom+xml" title="Feed" href="{feed}">
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+{brand}{search}<button class="more" popovertarget="pages">Pages</button>
+<nav id="pages" popover aria-label="Pages of the service">\
+{unread_link}<a href="{path}/tags">Tags</a>
+<a href="{path}/-/tools">Tools</a>
+{login_link}</nav>
+{add_link}</header>
+"""
+
+
+def _login_link(site: Site) -> str:
+    if not site.has_login:
+        return ""
+    label = "Log in" if site.is_visitor else "Log out"
+    return f'<a href="{e(site.path)}/-/login">{label}</a>\n'
 
 
 def _add_link(site: Site, listing: Listing | None) -> str:
+    if site.is_visitor:
+        return ""
     address = f"{site.path}/-/add"
     if listing:  # The form then leads back to the list.
         address = with_query(address, [("_list", listing.list_query)])
@@ -71,7 +79,7 @@ def list_head(title: str, summary: str, controls: str = "") -> str:
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
-    """Return a page of one column. `heading` is HTML; without it, the title is the heading."""
+    """Return a page of one column, with the title or the HTML `heading` as heading."""
     return begin(title, site) + single_column(heading or e(title), main)
 
 
@@ -84,14 +92,14 @@ def single_column(heading: str, main: str) -> str:
 
 
 def _head(title: str, site: Site) -> str:
-    path = e(site.path)  # script.js reads the path from `data-path`.
+    path = e(site.path)
     shown_title = e(cut(title, MAX_HEADING))
     icon = served_name("icon.svg")
     touch_icon = served_name("touch.png")
     manifest = served_name("app.webmanifest")
     style = served_name("style.css")
     script = served_name("script.js")
-    # The script blocks rendering: it shortens the dates, so the text would move afterwards.
+    # Without `blocking`, text would move when the script shortens dates.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -129,49 +137,48 @@ def _unread_link(site: Site) -> str:
 
 
 def _search(site: Site, listing: Listing | None) -> str:
-    """Return the form to search in the list."""
-    parameters: Parameters = []
-    if listing:
-        parameters = _search_parameters(listing)
+    parameters = _search_parameters(listing)
     hidden = _hidden_inputs([parameter for parameter in parameters if parameter[0] != "q"])
     words = e(dict(parameters).get("q", ""))
-    attributes = 'dir="auto" placeholder="Search" autocomplete="off" data-completes="search"'
-    return (
-        f'<form class="search" role="search" action="{e(site.path)}/">{hidden}'
-        '<label class="unseen" for="q">Search</label>'
-        f'<div class="combo"><input type="search" id="q" name="q" value="{words}" '
-        f"{attributes}></div>\n"
-        f'<button class="find" aria-label="Search">{_LENS}</button>\n{_HELP}</form>\n'
-    )
+    return f"""\
+<form class="search" role="search" action="{e(site.path)}/">{hidden}\
+<label class="unseen" for="q">Search</label>\
+<div class="combo"><input type="search" id="q" name="q" value="{words}" \
+dir="auto" placeholder="Search" autocomplete="off" data-completes="search"></div>
+<button class="find" aria-label="Search">{_LENS}</button>
+{_HELP}</form>
+"""
 
 
-def _search_parameters(listing: Listing) -> Parameters:
-    """Return the parameters of the list that the form repeats."""
+def _search_parameters(listing: Listing | None) -> Parameters:
+    """Return the parameters of the list that the search form repeats."""
+    if listing is None:
+        return []
     words = dict(listing.filter).get("q", "")
+    # In the search field, the user can shorten a filter that is too long for links.
     if listing.has_long_filter and len(words) <= _MAX_WORDS_OF_LONG_FILTER:
-        return [("q", words), *listing.order]  # The user can shorten them.
+        return [("q", words), *listing.order]
     return listing.linked_filter + listing.order
 
 
-SEARCH_EXAMPLES = (
-    '<dl class="examples">\n'
-    "<dt><code>zurich travel</code></dt><dd>both words, accents do not matter</dd>\n"
-    "<dt><code>&quot;as we may&quot;</code></dt><dd>exactly these words</dd>\n"
-    "<dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>\n"
-    "<dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>\n"
-    "<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>\n"
-    "<dt><code>site:example.org</code></dt><dd>of this site</dd>\n"
-    "<dt><code>after:2024-03 before:2025</code></dt><dd>added in this time</dd>\n</dl>\n"
-)
-_LENS = (
-    '<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" '
-    'stroke="currentColor" stroke-width="1.75" stroke-linecap="round">'
-    '<circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4 4"/></svg>'
-)
-_HELP = (
-    '<details class="menu help"><summary aria-label="How to search">?</summary>\n'
-    f"<div>{SEARCH_EXAMPLES}</div></details>"
-)
+SEARCH_EXAMPLES = """\
+<dl class="examples">
+<dt><code>zurich travel</code></dt><dd>both words, accents do not matter</dd>
+<dt><code>&quot;as we may&quot;</code></dt><dd>exactly these words</dd>
+<dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>
+<dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>
+<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>
+<dt><code>site:example.org</code></dt><dd>of this site</dd>
+<dt><code>after:2024-03 before:2025</code></dt><dd>added in this time</dd>
+</dl>
+"""
+_LENS = """\
+<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" \
+stroke="currentColor" stroke-width="1.75" stroke-linecap="round">\
+<circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4 4"/></svg>"""
+_HELP = f"""\
+<details class="menu help"><summary aria-label="How to search">?</summary>
+<div>{SEARCH_EXAMPLES}</div></details>"""
 
 
 def feed_address(site: Site, filter: Parameters) -> str:
@@ -180,7 +187,7 @@ def feed_address(site: Site, filter: Parameters) -> str:
 
 
 def list_link(site: Site, list_query: str | None = None) -> str:
-    """Return a link back to the list with this query."""
+    """Return a link back to the list."""
     link = link_button("Back to the list", list_address(site.path, list_query))
     return f"<p>{link}</p>\n"
 
@@ -196,7 +203,7 @@ def submit_button(label: str, link: str = "") -> str:
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:
-    """Return attributes for the field `id` and the HTML of its note."""
+    """Return attributes for the field `id`, and the HTML of its note."""
     kind, text = note
     if not text:
         return "", ""
@@ -209,7 +216,7 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     """Return a form that is sent to the address `action`."""
     hidden_inputs = _hidden_inputs(hidden)
-    # URL-encoding could make a long bookmark larger than a request may be.
+    # URL-encoding may make a long bookmark too large.
     return (
         f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
         f"{attributes}>{hidden_inputs}\n{content}</form>\n"
@@ -217,15 +224,15 @@ def post_form(action: str, hidden: HiddenFields, content: str, attributes: str =
 
 
 def _hidden_inputs(fields: HiddenFields) -> str:
-    inputs = []
+    inputs = ""
     for name, value in fields:
         if value is not None:
-            inputs.append(f'<input type="hidden" name="{e(name)}" value="{e(value)}">')
-    return "".join(inputs)
+            inputs += f'<input type="hidden" name="{e(name)}" value="{e(value)}">'
+    return inputs
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
-    """Return a notice such as "3 bookmarks changed." for a query such as `changed=3`."""
+    """Return the notice "3 bookmarks changed." for the query `changed=3`."""
     texts = []
     for name, what in RESULTS.items():
         digits = values.get(name, "")
@@ -235,7 +242,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     if not texts:
         return ""
     notice = " ".join(texts)
-    # Screen readers read out an alert that script.js adds to a page, but not a new status.
+    # script.js adds the notice later. Screen readers then read out an alert, but not a status.
     return f'<p class="saved" role="alert">{notice}</p>\n'
 
 
@@ -243,10 +250,7 @@ _PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "L
 
 
 def page_links(links: Mapping[str, str]) -> str:
-    """Return links to other pages of a list by link relation, such as next.
-
-    The first page has no link to itself, and neither has the last.
-    """
+    """Return links to other pages of a list, given by link relation."""
     html = ""
     for relation, address in links.items():
         if relation == "first" and "prev" not in links:
@@ -262,7 +266,7 @@ def page_links(links: Mapping[str, str]) -> str:
 
 
 def number_of_bookmarks(number: int) -> str:
-    """Return a number of bookmarks in words."""
+    """Return a number of bookmarks in words, such as `1 bookmark`."""
     return number_of(number, "bookmark")
 
 
@@ -274,7 +278,7 @@ def number_of(number: int, noun: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return the text, of which `…` replaces what follows the first `limit` characters."""
+    """Return at most the first `limit` characters of a text, with `…` if it was cut."""
     if len(text) <= limit:
         return text
     return text[:limit].rstrip() + "…"

@@ -22,20 +22,19 @@ def write(importer: Importer, site: Site) -> str:
 def _entries(report: ImportReport) -> str:
     if not report.entries:
         return ""
-    items = []
+    items = ""
     for entry in report.entries:
         place = e(str(entry.place))
         if entry.line:
             place = f"line {entry.line}"
         reason = people_text(entry.reason)
-        items.append(
+        items += (
             f'<li><p><strong dir="auto">{e(entry.value)}</strong> <span>{place}</span></p>\n'
             f"<p><span>{reason}</span></p></li>\n"
         )
-    all_items = "".join(items)
     return (
         "<h2>Entries that were skipped or changed</h2>\n"
-        f'<ul class="report">\n{all_items}</ul>\n'
+        f'<ul class="report">\n{items}</ul>\n'
     )
 
 
@@ -70,7 +69,7 @@ def _link(bookmark: Bookmark, site: Site) -> str:
 
 
 def _summary(report: ImportReport) -> str:
-    """Return the numbers of an import that are not 0, such as `3 added, 1 skipped`."""
+    """Return the numbers that are not 0, such as `3 added, 1 skipped`."""
     numbers = {
         "added": report.created,
         "changed": report.updated,

@@ -19,7 +19,7 @@ from storage.query import NEWEST_FIRST
 from storage.search import words_to_mark
 
 MAX_DESCRIPTION_SHOWN = 2000  # Characters. The bookmarklet sends no more.
-_MAX_NOT_COLLAPSED = 140  # Characters. They are more than one line on a wide screen.
+_MAX_NOT_COLLAPSED = 140  # Characters.
 _MAX_LINES_NOT_COLLAPSED = 3
 _MAX_TAGS = 55  # Only the most used tags are shown beside the list.
 _LONG_FILTER_NOTE = (
@@ -38,8 +38,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # In a field of a form, the key Enter presses the form's first button, so the bar comes
-        # before the items.
+        # The key Enter presses a form's first button, so the bar comes before the items.
         bar(listing),
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
@@ -76,24 +75,17 @@ def _head(listing: Listing) -> str:
     total = _total(listing)
     retag_forms = retag_menu(listing)
     sort_menu = _sort_menu(listing)
-    note = ""
-    if listing.has_long_filter:
-        sort_menu = ""
-        note = _LONG_FILTER_NOTE
+    select = "" if listing.site.is_visitor else SELECT
     notice = frame.changed_notice(listing.view.values)
-    nothing = ""
-    if not listing.selection.entries:
-        nothing = _nothing_here(listing)
-    select = SELECT
-    if listing.site.is_visitor:
-        select = ""
-    return (
-        '<a class="skip" href="#tags-of-list">Skip to the tags</a>\n'
-        f'<div class="head">\n{heading}'
-        f'<p class="total" role="status">{total}</p>\n'
-        f"{retag_forms}{sort_menu}{select}</div>\n"
-        f'{notice}{note}<div class="nothing">{nothing}</div>\n'
-    )
+    note = _LONG_FILTER_NOTE if listing.has_long_filter else ""
+    nothing = _nothing_here(listing)
+    return f"""\
+<a class="skip" href="#tags-of-list">Skip to the tags</a>
+<div class="head">
+{heading}<p class="total" role="status">{total}</p>
+{retag_forms}{sort_menu}{select}</div>
+{notice}{note}<div class="nothing">{nothing}</div>
+"""
 
 
 def _total(listing: Listing) -> str:
@@ -111,11 +103,11 @@ def _heading(listing: Listing) -> str:
     if listing.has_long_filter:
         title = e(cut(_title(listing), frame.MAX_HEADING))
         return f"<h1>{title}</h1>\n"
-    is_linked = listing.can_repeat_filter(len(listing.filter))
+    are_linked = listing.can_repeat_filter(number_of_links=len(listing.filter))
     content = ""
     for name, tag in listing.filter:
         if name == "tag":
-            content += _chip(tag, listing, is_linked=is_linked)
+            content += _chip(tag, listing, is_linked=are_linked)
     words = dict(listing.filter).get("q")
     if words:
         before = "with" if content else "Results for"
@@ -145,8 +137,10 @@ _ORDERS = {
 
 
 def _sort_menu(listing: Listing) -> str:
+    if listing.has_long_filter:
+        return ""
     current = listing.query.sort
-    links = []
+    links = ""
     for order, label in _ORDERS.items():
         parameters = listing.filter
         if order != NEWEST_FIRST:
@@ -155,16 +149,17 @@ def _sort_menu(listing: Listing) -> str:
         attributes = ""
         if order == current:
             attributes = ' aria-current="true"'
-        links.append(f'<a href="{address}"{attributes}>{label}</a>\n')
+        links += f'<a href="{address}"{attributes}>{label}</a>\n'
     summary = _ORDERS.get(current, "Sorted")
-    menu = "".join(links)
     return (
         f'<details class="menu sort"><summary>{summary}</summary>\n'
-        f"<div>{menu}</div></details>\n"
+        f"<div>{links}</div></details>\n"
     )
 
 
 def _nothing_here(listing: Listing) -> str:
+    if listing.selection.entries:
+        return ""
     if listing.selection.total:
         return _no_such_page(listing)
     if _is_collection_empty(listing):
@@ -190,70 +185,61 @@ def _no_such_page(listing: Listing) -> str:
 # --- The items ---
 
 
-def _address_before_tag(listing: Listing, number_of_links: int) -> str:
-    """Return an escaped address such as `/?tag=css&amp;tag=`, to which links append their tag.
+def _address_before_tag(listing: Listing, repeats_filter: bool) -> str:
+    """Return an escaped address such as `/?q=html&amp;tag=`, to which links append their tag.
 
-    It has the filter of the list, unless so many links would repeat it too often.
+    Only if `repeats_filter`, the address has the filter of the list, here `q=html`.
     """
     parameters: Parameters = []
-    if listing.can_repeat_filter(number_of_links):
+    if repeats_filter:
         parameters = listing.linked_filter + listing.order
     return e(with_query(f"{listing.site.path}/", [*parameters, ("tag", "")]))
 
 
-# The cache saves a tenth of the time of a page. `quote_plus` returns no character that must be
-# escaped in HTML.
+# The cache makes pages faster. `quote_plus` returns only characters that HTML need not escape.
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
 class _ItemWriter:
-    """Writes the list items of one page.
-
-    The buttons of an item submit the form of `bar`, which has the versions of all items.
-    """
+    """Writes the list items of one page. Their buttons belong to the form that `bar` writes."""
 
     def __init__(self, listing: Listing) -> None:
         self._path = e(listing.site.path)
         self._is_visitor = listing.site.is_visitor
         # Escapes a text, and marks the words of the search in it.
         self._mark = marker(words_to_mark(listing.query.search))
-        # The edit link of each item encodes the filter twice.
-        number_of_links = 2 * len(listing.selection.entries)
-        for entry in listing.selection.entries:
-            number_of_links += len(entry.bookmark.tags)
-        self._before_tag = _address_before_tag(listing, number_of_links)
-        list_query = ""
-        if listing.can_repeat_filter(number_of_links):
-            list_query = listing.list_query
+        entries = listing.selection.entries
+        number_of_links = sum([len(entry.bookmark.tags) for entry in entries])
+        number_of_links += 2 * len(entries)  # An edit link encodes the filter twice.
+        repeats_filter = listing.can_repeat_filter(number_of_links)
+        self._before_tag = _address_before_tag(listing, repeats_filter)
+        list_query = listing.list_query if repeats_filter else ""
         self._edit_query = e(urlencode({"_list": list_query}))
 
     def write(self, entry: Entry) -> str:
         """Return the list item of a bookmark."""
         bookmark = entry.bookmark
-        attributes = f'id="b-{bookmark.id}" dir="auto"'
-        shown_tags: Sequence[str] = bookmark.tags
-        if UNREAD in entry.tags:  # CSS shows a dot beside the title in place of this tag.
-            attributes += ' class="unread"'
-            shown_tags = [tag for tag in bookmark.tags if fold_tag(tag) != UNREAD]
-        edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
-        checkbox = ""
-        actions = ""
-        if not self._is_visitor:
-            checkbox = _checkbox(bookmark.id)
-            actions = _actions(entry, self._path, edit_address)
+        unread = ' class="unread"' if UNREAD in entry.tags else ""
+        checkbox = "" if self._is_visitor else _checkbox(bookmark.id)
         title = title_link(bookmark, self._mark)
-        description = ""
-        if bookmark.description:
-            description = _description(bookmark.description, edit_address, self._mark)
-        host = self._host_link(bookmark.uri)
-        date = date_html(bookmark.created)
-        tags = self._tag_links(shown_tags)
-        # The actions come first, so that the key Tab leads from the title to them.
-        meta = f'{actions}{host} {date} <span class="tags">{tags}</span>'
+        edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
+        description = _description(bookmark.description, edit_address, self._mark)
+        meta = self._meta(entry, edit_address)
         return (
-            f"<li {attributes}>\n{checkbox}<h2>{title}</h2>\n"
+            f'<li id="b-{bookmark.id}" dir="auto"{unread}>\n{checkbox}<h2>{title}</h2>\n'
             f'{description}<p class="meta">{meta}</p>\n</li>\n'
         )
+
+    def _meta(self, entry: Entry, edit_address: str) -> str:
+        # The actions come first, so that the key Tab leads from the title to them.
+        actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
+        host = self._host_link(entry.bookmark.uri)
+        date = date_html(entry.bookmark.created)
+        shown_tags: Sequence[str] = entry.bookmark.tags
+        if UNREAD in entry.tags:  # CSS shows a dot beside the title in place of this tag.
+            shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
+        tags = self._tag_links(shown_tags)
+        return f'{actions}{host} {date} <span class="tags">{tags}</span>'
 
     def _host_link(self, uri: str) -> str:
         host = host_of(uri)
@@ -278,7 +264,7 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
     read_button = ""
     if UNREAD in entry.tags:
         read_button = f'<button form="many" formaction="{path}/-/read/{id}">Mark as read</button> '
-    # On touch screens and narrow screens, CSS shows only the first button, which opens the others.
+    # On small screens, CSS shows only the first button, which opens the others.
     return (
         f'<button class="more" popovertarget="m-{id}">Actions</button>'
         f'<span class="actions" popover id="m-{id}">{read_button}'
@@ -288,33 +274,29 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
 
 
 def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
-    """Return a description; a long one is collapsed, and a click expands it."""
+    """Return a description; a long one is collapsed until the user clicks it."""
+    if not description:
+        return ""
     shown = cut(description, MAX_DESCRIPTION_SHOWN)
     is_short = len(description) <= _MAX_NOT_COLLAPSED
     if is_short and description.count("\n") < _MAX_LINES_NOT_COLLAPSED:
         return _text_with_links(shown, escape_and_mark)
-    links = []
+    # A summary must not contain links, so these follow it.
+    links = ""
     for address in _ADDRESS.findall(shown):
-        links.append(f"<p>{_link(address)}</p>")
+        links += f"<p>{_link(address)}</p>"
     if len(description) > MAX_DESCRIPTION_SHOWN:
-        links.append(f'<p><a href="{edit_address}">Show the whole description</a></p>')
-    # CSS shows only two lines of the summary until the user clicks it. A summary cannot contain
-    # links, so the links of the text follow it.
-    text = escape_and_mark(shown)
-    rest = "".join(links)
-    return f"<details><summary>{text}</summary>{rest}</details>\n"
+        links += f'<p><a href="{edit_address}">Show the whole description</a></p>'
+    return f"<details><summary>{escape_and_mark(shown)}</summary>{links}</details>\n"
 
 
 def _text_with_links(text: str, escape_and_mark: Escape) -> str:
-    parts = []
+    html = ""
     end = 0
     for match in _ADDRESS.finditer(text):
-        parts.append(escape_and_mark(text[end : match.start()]))
-        parts.append(_link(match[0]))
+        html += escape_and_mark(text[end : match.start()]) + _link(match[0])
         end = match.end()
-    parts.append(escape_and_mark(text[end:]))
-    content = "".join(parts)
-    return f"<p>{content}</p>\n"
+    return f"<p>{html}{escape_and_mark(text[end:])}</p>\n"
 
 
 # A web address in a description, without the punctuation of the sentence around it.
@@ -343,21 +325,18 @@ def _tags(listing: Listing) -> str:
     """Return the most used tags that the filter does not have, each a link that adds the tag."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     counts = listing.selection.tag_counts(_MAX_TAGS)
-    before_tag = _address_before_tag(listing, len(counts))
-    items = []
+    before_tag = _address_before_tag(listing, listing.can_repeat_filter(len(counts)))
+    items = ""
     for tag, count in counts:
         if fold_tag(tag) in selected_tags:
             continue
-        attributes = ""
-        if fold_tag(tag) == UNREAD:
-            attributes = ' class="unread"'
-        # Without <bdi>, a tag in Hebrew or Arabic would move the count to its other side.
-        items.append(
-            f'<li{attributes}><a href="{before_tag}{_quote(tag)}"><bdi>{e(tag)}</bdi> '
+        unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
+        # Without <bdi>, the count would change sides beside a tag in Hebrew or Arabic.
+        items += (
+            f'<li{unread}><a href="{before_tag}{_quote(tag)}"><bdi>{e(tag)}</bdi> '
             f"<span>{count:,}</span></a></li>\n"
         )
     content = "<p>No more tags.</p>"
     if items:
-        cloud = "".join(items)
-        content = f'<ul class="cloud">\n{cloud}</ul>'
+        content = f'<ul class="cloud">\n{items}</ul>'
     return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}\n</section>\n'

@@ -1,4 +1,4 @@
-"""The forms that change the tags of several bookmarks. Each has one field for tags."""
+"""The forms that change or delete several bookmarks."""
 
 from collections.abc import Mapping
 
@@ -6,13 +6,11 @@ from formats.html.editor import shown_version
 from formats.html.frame import e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
-# The labels of the buttons by the values that they send. In the field for tags, the key Enter
-# presses the first button.
+# The labels of buttons by the values that they send. The key Enter presses the first button.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
 # On touch screens, CSS shows the checkboxes of the items only while this checkbox is checked.
-# UNCHECK resets the form, and so unchecks this checkbox, too.
 SELECT = (
     '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
 )
@@ -23,22 +21,22 @@ UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button
 def tags_field(
     id: str, label: str, value: str = "", error: str = "", placeholder: str = ""
 ) -> str:
-    """Return a text field for tags. The HTML `error` is shown below the field.
+    """Return a text field for tags, with the HTML `error` below it.
 
-    CSS hides the label of a field in a bar, which therefore needs a placeholder.
+    In a bar, where CSS hides labels, the field needs a placeholder.
     """
     attributes, note = field_note(id, ("error", error))
     # script.js adds the list of known tags to the element around the field.
-    return (
-        f'<label for="{id}">{label}</label>\n'
-        f'<div class="combo"><input id="{id}" name="tags" value="{e(value)}" dir="auto" '
-        f'autocomplete="off" autocapitalize="none" placeholder="{placeholder}" '
-        f'data-completes="tags"{attributes}></div>\n{note}'
-    )
+    return f"""\
+<label for="{id}">{label}</label>
+<div class="combo"><input id="{id}" name="tags" value="{e(value)}" dir="auto" \
+autocomplete="off" autocapitalize="none" placeholder="{placeholder}" \
+data-completes="tags"{attributes}></div>
+{note}"""
 
 
 def buttons(labels: Mapping[str, str]) -> str:
-    """Return a button for each label. The keys of `labels` are the values that buttons send."""
+    """Return a button for each label, which sends its key."""
     html = ""
     for action, label in labels.items():
         style = _CLASSES.get(action, "quiet")
@@ -47,17 +45,16 @@ def buttons(labels: Mapping[str, str]) -> str:
 
 
 def bar(listing: Listing) -> str:
-    """Return the form that the checkboxes of a list belong to. Visitors do not get it.
+    """Return the form of the checkboxes and buttons of a list's items.
 
-    CSS shows the form only while a checkbox is checked. Its hidden field `_shown` has the versions
-    of the bookmarks on the page.
+    CSS shows the form only while a checkbox is checked.
     """
     if listing.site.is_visitor:
         return ""
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
-    # On narrow screens, CSS shows the button, which opens the field for tags.
+    # On narrow screens, the first button opens the field for tags.
     content = (
         f'{STATUS}<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'
         f'<div id="tagging" popover><div>{tags}</div></div>\n'
@@ -74,14 +71,11 @@ def retag_menu(listing: Listing) -> str:
         return ""
     hidden: Parameters = [
         *listing.filter,
-        ("expected", str(total)),  # The service changes nothing if the list has another number.
+        ("expected", str(total)),  # For another number, the service changes nothing.
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)
-    forms = _retag_form(listing, hidden, number)
-    match listing.filter:
-        case [("tag", tag)]:  # The filter is only this tag.
-            forms += _rename_form(listing, hidden, tag, number)
+    forms = _retag_form(listing, hidden, number) + _rename_form(listing, hidden, number)
     return (
         '<details class="menu" id="retag"><summary>Change tags</summary>\n'
         f"<div>{forms}</div></details>\n"
@@ -89,13 +83,18 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
+    # The service asks before it removes tags.
     labels = {"add": f"Add to {number}", "ask": f"Remove from {number}"}
     content = tags_field("list-tags", "Tags") + buttons(labels)
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, attributes='class="retag"')
 
 
-def _rename_form(listing: Listing, hidden: Parameters, tag: str, number: str) -> str:
+def _rename_form(listing: Listing, hidden: Parameters, number: str) -> str:
+    """Return the form that renames a tag, if the filter is just this tag."""
+    name, tag = listing.filter[0]
+    if name != "tag" or len(listing.filter) > 1:
+        return ""
     content = tags_field("rename", f"Rename <bdi>{e(tag)}</bdi> to")
     content += buttons({"rename": f"Rename in {number}"})
     path = f"{listing.site.path}/-/tags"

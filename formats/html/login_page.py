@@ -15,21 +15,22 @@ def write_login_page(
 ) -> bytes:
     """Return the page with the form to log in.
 
-    After the login, the browser goes to `target`, a path of the service such as `/tags`.
+    After the login, the browser goes to the path `target`, such as `/tags`.
     """
     note: frame.Note = ("hint", "Paste the token that you were given.")
     if error:
         note = ("error", error)
     attributes, note_html = frame.field_note("token", note)
     button = frame.submit_button("Log in")
-    content = (
-        '<div class="field">\n<label for="token">Token</label>\n'
-        # Password managers store the token under this user name.
-        '<input hidden autocomplete="username" value="Bookmarks">\n'
-        '<input type="password" id="token" name="token" required autofocus '
-        f'autocomplete="current-password"{attributes}>\n{note_html}</div>\n'
-        f"{button}"
-    )
+    # Password managers store the token under the user name in the hidden field.
+    content = f"""\
+<div class="field">
+<label for="token">Token</label>
+<input hidden autocomplete="username" value="Bookmarks">
+<input type="password" id="token" name="token" required autofocus \
+autocomplete="current-password"{attributes}>
+{note_html}</div>
+{button}"""
     hidden = [("next", target), *pending_fields]
     main = frame.post_form(f"{site.path}/-/login", hidden, content)
     if pending_fields:
@@ -44,19 +45,18 @@ def write_login_page(
 def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
     """Return the page after a login, with a button that sends the pending form to `target`.
 
-    The fields of the form are hidden. The page shows what the user has typed as text.
+    The page shows what the user has typed, but not for editing.
     """
     list_query = dict(pending_fields).get("_list")
     cancel = frame.link_button("Cancel", list_address(site.path, list_query))
-    label = "Continue"
-    if target.startswith("/-/delete/") or ("do", "delete") in pending_fields:
-        label = "Delete"
+    is_deletion = target.startswith("/-/delete/") or ("do", "delete") in pending_fields
+    label = "Delete" if is_deletion else "Continue"
     buttons = frame.submit_button(label, cancel)
     form = frame.post_form(site.path + target, pending_fields, buttons)
-    # The login happened in this request, so `site` still treats the user as a visitor.
-    site = replace(site, is_visitor=False)
     values = values_html(pending_fields)
     main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
+    # The login happened in this request, so `site` still treats the user as a visitor.
+    site = replace(site, is_visitor=False)
     return frame.write_page("This is not done yet", main, site).encode()
 
 

@@ -16,15 +16,18 @@ _ENCODED_OR_ONE = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 
 class _Folding(NamedTuple):
-    """A folded text, with the positions to mark its matches in the original text."""
+    """A folded text, with the ranges of its characters in the original text.
+
+    "aﬁ" is folded to "afi", with the starts 0, 1 and 1, and the ends 1, 2 and 2.
+    """
 
     text: str
-    starts: Sequence[int]  # For each character of `text`, where its original begins.
-    ends: Sequence[int]  # For each character of `text`, where its original ends.
+    starts: Sequence[int]
+    ends: Sequence[int]
 
 
 def marker(words: Iterable[str]) -> Escape:
-    """Return a function that escapes a text, and puts these folded words of it into <mark>."""
+    """Return a function that escapes a text, and puts these folded words in it into <mark>."""
     different = set(words)
     if not different:
         return e
@@ -42,11 +45,8 @@ def marker(words: Iterable[str]) -> Escape:
 
 
 def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Return the start and the end of each match of a word in the text.
-
-    A regular expression would not do: `re` keeps the last 512 compiled patterns, and patterns of
-    long searches would take up to 1.5 GB.
-    """
+    """Return the start and the end of each match of a word in the text."""
+    # Not a regular expression: the cache of `re` would keep the patterns of many long searches.
     matches = []
     for folding in _foldings(text):
         for word in words:
@@ -59,10 +59,10 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _foldings(text: str) -> Iterator[_Folding]:
-    """Yield the text folded, and if it has percent-encoded characters, decoded and folded."""
+    """Yield the folded text, and if it has percent-encoded characters, the decoded and folded."""
     if text.isascii():  # Each character is folded to one.
         length = len(text)
-        yield _Folding(fold_text(text), range(length), range(1, length + 1))
+        yield _Folding(fold_text(text), starts=range(length), ends=range(1, length + 1))
     else:
         yield _fold_pieces(enumerate(text))
     if unquote(text) != text:
@@ -71,11 +71,7 @@ def _foldings(text: str) -> Iterator[_Folding]:
 
 
 def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folding:
-    """Fold pieces of a text, each with its position.
-
-    Folding replaces a piece by none, one or several characters: "ﬁ" becomes "fi", so "aﬁ" has the
-    starts 0, 1 and 1, and the ends 1, 2 and 2.
-    """
+    """Fold pieces of a text, each with its position in the text."""
     folded_text = ""
     starts: list[int] = []
     ends: list[int] = []
@@ -93,7 +89,7 @@ def _fold_piece(piece: str) -> str:
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges in order; those that overlap or touch each other become one."""
+    """Return the ranges in order; ranges that overlap or touch become one."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:

@@ -6,9 +6,8 @@ from formats.html.frame import cut, e
 from formats.html.mark import Escape
 from storage.bookmark import Bookmark
 
-# Characters of a title and of a uri. Only the form of a bookmark shows longer ones whole.
-MAX_TITLE_SHOWN = 300
-MAX_URI_SHOWN = 200
+MAX_TITLE_SHOWN = 300  # Characters.
+MAX_URI_SHOWN = 200  # Characters.
 
 _HOST = re.compile(
     rf"""
@@ -22,8 +21,7 @@ _HOST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Only uris of these schemes become links. A click on a link with `javascript:` would run a program
-# in this page.
+# Other uris do not become links: `javascript:` would run a program in the page.
 LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
@@ -31,7 +29,7 @@ LINKED_SCHEMES = frozenset(
 
 
 def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
-    """Return the title as a link to the uri. A uri that may be harmful is shown as text."""
+    """Return the title as a link to the uri; a uri of an unknown scheme is shown as text."""
     title = escape_text(cut(bookmark.title, MAX_TITLE_SHOWN))
     scheme, _, _ = bookmark.uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:
@@ -41,7 +39,7 @@ def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
 
 
 def host_of(uri: str) -> str:
-    """Return the host of a uri without `www.`; empty if the uri has no host."""
+    """Return the host of a uri without `www.`, or "" if it has no host."""
     match = _HOST.match(uri)
     if not match:
         return ""
@@ -49,7 +47,7 @@ def host_of(uri: str) -> str:
 
 
 def host_html(uri: str) -> str:
-    """Return the host of a uri as HTML; empty if the uri has no host."""
+    """Return the host of a uri as HTML, or ""."""
     host = host_of(uri)
     if not host:
         return ""
@@ -62,8 +60,7 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 def date_html(timestamp: str) -> str:
     """Return the date of a timestamp as HTML.
 
-    script.js replaces a recent date by words such as "yesterday". The service does not, because a
-    page that changes each day could not be cached.
+    Only script.js writes "yesterday", which would become wrong in a cached page.
     """
     minute = timestamp[:16]
     year = timestamp[:4]

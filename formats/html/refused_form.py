@@ -1,4 +1,4 @@
-"""The pages of forms that were not stored: the typed values, and the reasons."""
+"""The pages of forms that were not stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     """Return the form of a bookmark as it was sent, with errors above it and below each field."""
     _, _, id = path.partition("/-/edit/")  # Empty in a form that adds a bookmark.
     label = "Save"
-    if problem.deleted:  # The bookmark was deleted meanwhile, and can only be added again.
+    if problem.deleted:
         id = ""
         label = "Save it as a new bookmark"
     form = replace(BookmarkForm.read(fields), id=id)
@@ -43,7 +43,6 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
 
 
 def _notes(problem: Problem) -> dict[str, Note]:
-    """Return the error of each wrong field, for the form."""
     errors = _sentences(problem)
     if problem.bookmark_url:  # Another bookmark has the typed address.
         errors = {"uri": detail_html(problem)}
@@ -63,12 +62,12 @@ def _not_saved(problem: Problem) -> str:
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the page for a form of another kind, with the form to correct and send again."""
+    """Return the page for a form that does not edit a bookmark, to correct and send it again."""
     text = "<p>This is not done yet.</p>\n"
     if problem.is_outcome_unknown:
         text = ""
     main = _alert(text + problem_html(problem))
-    # A bookmark that does not exist cannot be changed the next time either.
+    # It is useless to try again to change a bookmark that does not exist.
     if problem.status not in (404, 410):
         main += _form_again(fields, site.path + path, problem)
     main += frame.list_link(site, fields.get("_list"))
@@ -94,7 +93,7 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
 
 
 def _sentences(problem: Problem) -> dict[str, str]:
-    """Return the error of each wrong field as a sentence, in the order of the form."""
+    """Return the error of each wrong field as a sentence, in the order of the fields."""
     errors = dict(problem.errors)
     sentences = {}
     for name, label in LABELS.items():
@@ -104,10 +103,7 @@ def _sentences(problem: Problem) -> dict[str, str]:
 
 
 def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
-    """Return the page for a user who has typed the uri of a stored bookmark.
-
-    Its form shows the stored bookmark, with the typed values added.
-    """
+    """Return the page for a user who has typed the uri of a stored bookmark to add it."""
     stored = entry.bookmark
     editor = typed_form(entry, site, form)
     link = title_link(stored)
@@ -128,19 +124,17 @@ def write_two_versions(
 ) -> str:
     """Return the page for a form whose bookmark another client has changed meanwhile.
 
-    A field that the user has changed has the typed value, any other field the stored value. Below
-    each field that both have changed stands the stored value.
+    Its form has the values that the user has changed, and stored values in the other fields. Below
+    each field that both have changed, it also shows the stored value.
     """
+    stored = form.showing(entry)
+    unread = form.unread if "tags" in changes else stored.unread
     typed = {name: form.text(name) for name in changes}
-    is_unread = form.unread
-    form = form.showing(entry)
-    if "tags" in changes:
-        form = replace(form, unread=is_unread)
-    form = replace(form, texts={**form.texts, **typed})
+    merged = stored.with_texts(typed, unread)
     saved = texts_of(entry.bookmark)
     notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
-    keep = frame.link_button("Keep the saved version", f"{site.path}/{form.id}")
-    editor = edit_form(site, form, FormParts(notes=notes, save_label="Save mine", link=keep))
+    keep = frame.link_button("Keep the saved version", f"{site.path}/{stored.id}")
+    editor = edit_form(site, merged, FormParts(notes=notes, save_label="Save mine", link=keep))
     text = (
         "<p>This bookmark was changed elsewhere. Where the two differ, the other version "
         "is under yours. Yours is not saved yet.</p>\n"

@@ -10,19 +10,19 @@ from formats.listing import Site
 from storage.index import Entry
 from storage.similar import Group, similar_key
 
-_MAX_GROUPS = 100  # The page shows further groups after the user has dealt with these.
-MAX_GROUP = 50  # The bookmarks of a group that are shown. Each button has the ids of all others.
+_MAX_GROUPS_SHOWN = 100
+MAX_MEMBERS_SHOWN = 50  # Of one group: each member has a button with the ids of all others.
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:
     """Return the page, which lists the members of each group one after the other."""
     items = []
-    shown = []
-    for whole_group in groups[:_MAX_GROUPS]:
-        group = whole_group[:MAX_GROUP]
-        for entry in group:
-            items.append(_item(entry, group, site))
-            shown.append(shown_version(entry))
+    versions = []
+    for group in groups[:_MAX_GROUPS_SHOWN]:
+        members = group[:MAX_MEMBERS_SHOWN]
+        for entry in members:
+            items.append(_item(entry, members, site))
+            versions.append(shown_version(entry))
     total = ""
     text = "No two bookmarks have addresses that differ only a little."
     if groups:
@@ -34,7 +34,7 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     begin = frame.begin("Similar addresses", site)
     head = frame.list_head("Similar addresses", total)
     # The buttons of all items belong to this form.
-    hidden = [("_shown", " ".join(shown))]
+    hidden = [("_shown", " ".join(versions))]
     form = frame.post_form(f"{site.path}/-/selected", hidden, content="", attributes='id="many"')
     content = "".join(items)
     return (
@@ -43,36 +43,40 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     )
 
 
-def _item(entry: Entry, group: Group, site: Site) -> str:
-    """Return a member of a group, with a button that keeps it and deletes the other members."""
+def _item(entry: Entry, members: Group, site: Site) -> str:
     bookmark = entry.bookmark
     path = e(site.path)
-    attributes = f'id="b-{bookmark.id}"'
-    if entry is group[0]:
-        attributes += ' class="first"'
-    others = " ".join([other.bookmark.id for other in group if other is not entry])
-    button_attributes = f'formaction="{path}/-/keep/{bookmark.id}" name="others" value="{others}"'
-    keep = f'<button form="many" {button_attributes}>Keep this one</button>'
-    edit = f'<a href="{path}/{bookmark.id}">Edit</a>'
+    first = ' class="first"' if entry is members[0] else ""
     title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
     address = _address(bookmark.uri)
+    keep = _keep_button(entry, members, path)
     date = date_html(bookmark.created)
     tags = e(", ".join(bookmark.tags))
-    return (
-        f'<li {attributes}>\n<p class="group" dir="auto">{title}</p>\n'
-        f'<h2 dir="ltr">{address}</h2>\n'
-        f'<p class="meta"><span class="actions">{keep} {edit}</span>'
-        f'{date} <span class="tags">{tags}</span></p>\n</li>\n'
-    )
+    return f"""\
+<li id="b-{bookmark.id}"{first}>
+<p class="group" dir="auto">{title}</p>
+<h2 dir="ltr">{address}</h2>
+<p class="meta"><span class="actions">{keep} <a href="{path}/{bookmark.id}">Edit</a></span>\
+{date} <span class="tags">{tags}</span></p>
+</li>
+"""
+
+
+def _keep_button(entry: Entry, members: Group, path: str) -> str:
+    """Return a button that keeps a member of a group, and deletes the other members."""
+    others = " ".join([other.bookmark.id for other in members if other is not entry])
+    attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{others}"'
+    return f'<button form="many" {attributes}>Keep this one</button>'
 
 
 def _address(uri: str) -> str:
     """Return a uri as a link, with <mark> around the parts in which similar uris may differ."""
     shown_uri = cut(uri, MAX_URI_SHOWN)
     before, common, after = shown_uri.partition(similar_key(uri))
-    html = e(before) + e(common)
     if common:
         html = f"{_mark(before)}{e(common)}{_mark(after)}"
+    else:
+        html = e(shown_uri)
     scheme, _, _ = uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:
         return f'<a href="{e(uri)}">{html}</a>'

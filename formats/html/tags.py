@@ -18,12 +18,11 @@ from formats.listing import (
 from storage.bookmark import fold
 from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
+from storage.selection import TagCounts
 
 _SELECTION = ("q", "once", "sort")  # The parameters that select and order the tags.
-TagCount = tuple[str, int]  # A tag with the number of its bookmarks.
-TagCounts = Sequence[TagCount]
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
-_PAGE_SIZE = 500  # Chromium takes seconds to lay out 20,000 tags.
+_PAGE_SIZE = 500  # Browsers take seconds to lay out many thousand tags.
 
 
 def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
@@ -58,17 +57,12 @@ def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
     if "once" in values:
         selected = [(tag, count) for tag, count in selected if count == 1]
     if values.get("sort") != "count":
-        selected.sort(key=_name)
+        selected.sort(key=lambda tag_and_count: fold(tag_and_count[0]))
     return selected
 
 
-def _name(tag_and_count: TagCount) -> str:
-    tag, _ = tag_and_count
-    return fold(tag)
-
-
 def _offset(digits: str, total: int) -> int:
-    """Return the number of tags before the page; 0 if the query has no usable offset."""
+    """Return the number of tags before the page; 0 without a usable offset in the query."""
     if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
         return 0
     return int(digits)
@@ -98,31 +92,26 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
     path = e(view.site.path)
     words = view.values.get("q", "").strip()
     once_count = sum(count == 1 for _, count in counts)
-    selection = ""
-    if view.values.get("sort") == "count":
-        selection = "?sort=count"
-    if "once" in view.values:
-        selection = "?once=1"
-    labels = {
-        "": "By name",
-        "?sort=count": "By number",
-        "?once=1": f"Used once <span>{once_count:,}</span>",
-    }
+    once_label = f"Used once <span>{once_count:,}</span>"
+    is_once = "once" in view.values
+    is_by_number = view.values.get("sort") == "count" and not is_once
+    is_by_name = not is_once and not is_by_number
     links = ""
-    for query, label in labels.items():
-        current = ""
-        if query == selection:
-            current = ' aria-current="true"'
-        links += f'<a href="{path}/tags{query}"{current}>{label}</a>\n'
-    attributes = 'placeholder="Filter tags" dir="auto" autocomplete="off"'
-    return (
-        f'<form class="controls" action="{path}/tags">\n'
-        '<label class="unseen" for="filter">Filter</label>'
-        f'<input type="search" id="filter" name="q" value="{e(words)}" {attributes}>'
-        f"<button>Filter</button>\n{links}"
-        f'<a href="{path}/?q=%21untagged">Untagged <span>{untagged_count:,}</span></a>\n'
-        "</form>\n"
-    )
+    for label, query, is_current in (
+        ("By name", "", is_by_name),
+        ("By number", "?sort=count", is_by_number),
+        (once_label, "?once=1", is_once),
+    ):
+        attribute = ' aria-current="true"' if is_current else ""
+        links += f'<a href="{path}/tags{query}"{attribute}>{label}</a>\n'
+    return f"""\
+<form class="controls" action="{path}/tags">
+<label class="unseen" for="filter">Filter</label>\
+<input type="search" id="filter" name="q" value="{e(words)}" \
+placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
+{links}<a href="{path}/?q=%21untagged">Untagged <span>{untagged_count:,}</span></a>
+</form>
+"""
 
 
 def _cloud(site: Site, shown: TagCounts) -> str:
@@ -148,17 +137,15 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
 
     `existing` has the new tags that some bookmarks have already.
     """
-    total = 0
-    hidden = []
-    for tag, count in old:
-        total += count
-        hidden.append(("tag", tag))
-    total += sum(count for _, count in existing)
-    action = "delete"
-    text = _removal_question([tag for tag, _ in old], total)
+    total = sum([count for _, count in [*old, *existing]])
+    old_tags = [tag for tag, _ in old]
     if new:
         action = "merge"
         text = _merge_question(old, existing, new)
+    else:
+        action = "delete"
+        text = _removal_question(old_tags, total)
+    hidden = [("tag", tag) for tag in old_tags]
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
     button = frame.submit_button(_ACTIONS[action], cancel)
@@ -169,10 +156,9 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
 def write_removal_question(
     fields: Mapping[str, Any], tags: Sequence[str], count: int, site: Site
 ) -> str:
-    """Return the page that asks whether to remove the tags from the bookmarks of a list.
+    """Return the page that asks whether to remove the tags from `count` bookmarks of a list.
 
-    `fields` are the fields of the form that the list has sent. `count` bookmarks of the list have
-    one of the tags.
+    `fields` are the fields of the form that the list has sent.
     """
     hidden: Parameters = []
     for name in ("tag", "tags"):
@@ -194,16 +180,19 @@ def _removal_question(tags: Sequence[str], count: int) -> str:
 
 
 def _merge_question(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
-    number = frame.number_of_bookmarks(sum(count for _, count in old))
+    """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
+    number = frame.number_of_bookmarks(sum([count for _, count in old]))
     old_tags = {fold(tag) for tag, _ in old}
+    existing_counts = {fold(tag): count for tag, count in existing}
     targets = []
     for tag in new:
-        known = [count for other, count in existing if fold(other) == fold(tag)]
-        state = ", a new tag"
-        if known:
-            state = f", which {frame.number_of_bookmarks(known[0])} have already"
+        if fold(tag) in existing_counts:
+            others = frame.number_of_bookmarks(existing_counts[fold(tag)])
+            state = f", which {others} have already"
         elif fold(tag) in old_tags:
             state = ""
+        else:
+            state = ", a new tag"
         targets.append(f"<strong><bdi>{e(tag)}</bdi></strong>{state}")
     target = " and ".join(targets)
     named = _named([tag for tag, _ in old])

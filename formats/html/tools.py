@@ -15,7 +15,7 @@ _EXPORTS = (
 
 
 def write_tools(view: View, total: int) -> str:
-    """Return the page. Its downloads have the `total` bookmarks of the list in the query."""
+    """Return the page. Its downloads have the bookmarks of the list in the query."""
     site = view.site
     filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
     downloads = _filter_text(filter) + _downloads(site, filter)
@@ -49,11 +49,9 @@ def _filter_text(filter: Parameters) -> str:
 
 
 def _downloads(site: Site, filter: Parameters) -> str:
-    links = []
+    links = ""
     for format, suffix, label in _EXPORTS:
         address = e(with_query(f"{site.path}/", [*filter, ("format", format)]))
-        links.append(f'<a href="{address}" download="bookmarks.{suffix}">{label}</a>\n')
+        links += f'<a href="{address}" download="bookmarks.{suffix}">{label}</a>\n'
     feed = e(feed_address(site, filter))
-    links.append(f'<a href="{feed}">Feed (Atom)</a>')
-    content = "".join(links)
-    return f'<p class="links">{content}</p>\n'
+    return f'<p class="links">{links}<a href="{feed}">Feed (Atom)</a></p>\n'

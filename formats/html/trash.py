@@ -20,9 +20,7 @@ def write_trash(
     site = view.site
     begin = frame.begin("Recently deleted", site)
     notice = frame.changed_notice(view.values)
-    controls = ""
-    if deleted:
-        controls = SELECT
+    controls = SELECT if deleted else ""
     head = frame.list_head("Recently deleted", _summary(total, days), controls)
     bar = _bar(site)
     items = "".join([_item(bookmark, site) for bookmark in deleted])
@@ -36,14 +34,12 @@ def write_trash(
 
 
 def _bar(site: Site) -> str:
-    """Return the form with the buttons for the checked bookmarks."""
     restore = e(f"{site.path}/-/restore")
     content = (
         f'<button class="primary" formaction="{restore}">Put back</button>\n'
         f'{STATUS}<button class="wrong">Delete for good</button>\n{UNCHECK}'
     )
-    # script.js expects this field in the form. It is empty, because deleted bookmarks have no
-    # versions.
+    # script.js expects this field, although deleted bookmarks have no versions.
     hidden = [("_shown", "")]
     return frame.post_form(f"{site.path}/-/trash", hidden, content, 'class="bar" id="many"')
 
@@ -89,7 +85,7 @@ def trash_link(site: Site) -> str:
 def write_not_restored(
     restored: int, saved_again: Sequence[Bookmark], missing: int, site: Site
 ) -> str:
-    """Return the page that says which bookmarks are not put back, and why."""
+    """Return the page that tells which bookmarks are not put back, and why."""
     heading = "Not put back"
     if restored:
         heading = f"{number_of_bookmarks(restored)} put back"

@@ -143,7 +143,7 @@ def _add_outcome(results: ChangedBookmarks, outcome: Outcome[str, _Result]) -> N
         return
     result = outcome.result
     if result.is_newer:
-        results.newer.append(result.entry)
+        results.changed_meanwhile.append(result.entry)
     elif result.error:
         results.failed.append((result.entry.bookmark, result.error))
     else:

@@ -7,7 +7,7 @@ from webob import Request
 from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookmarks
 from formats.html.editor import shown_version
 from formats.html.refused_form import write_not_done
-from formats.html.similar import MAX_GROUP, write_similar
+from formats.html.similar import MAX_MEMBERS_SHOWN, write_similar
 from formats.http.form_handler import Fields, form_handler, respond_page
 from formats.http.response import OK, Response
 from formats.http.routing import Service
@@ -34,8 +34,8 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
     since the page was made, nothing is done.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
-    if not 0 < len(other_ids) < MAX_GROUP:
-        raise Malformed(f"The form must name 1 to {MAX_GROUP - 1} other bookmarks.")
+    if not 0 < len(other_ids) < MAX_MEMBERS_SHOWN:
+        raise Malformed(f"The form must name 1 to {MAX_MEMBERS_SHOWN - 1} other bookmarks.")
     shown_versions = set(fields.get("_shown", "").split())
     changes = ChangedBookmarks(
         is_deletion=True, is_kept=service.store.trash.keep_deleted != 0
@@ -46,8 +46,8 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
         others = [folder.get(id) for id in sorted(other_ids)]
         for entry in (kept, *others):
             if shown_version(entry) not in shown_versions:
-                changes.newer.append(entry)
-        if changes.newer:
+                changes.changed_meanwhile.append(entry)
+        if changes.changed_meanwhile:
             status = "412 Precondition Failed"
         else:
             _merge(folder, kept, others)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from webob import Request
 
 from formats.html.refused_form import write_not_done
-from formats.html.tags import TagCounts, write_question, write_removal_question
+from formats.html.tags import write_question, write_removal_question
 from formats.http.form_handler import Fields, form_handler, respond_page, typed_tags
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
@@ -14,6 +14,7 @@ from storage.bookmark import fold_tag
 from storage.errors import Malformed
 from storage.query import Query, fold_tags
 from storage.retag import RetagReport, clean_retagging, replace_tag, retag
+from storage.selection import TagCounts
 
 
 @form_handler(write_not_done)
