@@ -6,14 +6,12 @@ from collections.abc import Container, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
-# Names of tokens that are not tags: the beginning of a part, and the end of the file.
-PART = "part"
 FILE_END = "end of file"
 _BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# A part of the file begins at <DT>, or at a line with one of the other tags.
+# Split a file into parts of about one entry, so that an unclosed quotation mark spoils only one.
 _BEGINNING_OF_PART = re.compile(
     r"""
     <DT (?=[\s>])
@@ -31,8 +29,12 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# Quotation marks beside commas belong to the value: TAGS="a,"b",c".
-_QUOTE_IN_VALUE = r"""(?: (?=",) " | (?<=,) (?! "[\s/>]) " )"""
+# Some quotation marks belong to the value, as in TAGS="a,"b",c".
+_QUOTE_IN_VALUE = r"""
+    (?: " (?= , )                   # Before a comma.
+      | (?<= , ) " (?! [\s/>] )     # After a comma, unless the attribute ends.
+    )
+"""
 _ATTRIBUTE = re.compile(
     rf"""
     [\s/"'=]*+                      # Stray characters.
@@ -47,12 +49,12 @@ _ATTRIBUTE = re.compile(
     re.VERBOSE,
 )
 _TAG_END = re.compile(r"[\s/\"'=]*+>?")
-# In `?a=1&copy=2`, the text `&copy` is not an entity, because it has no semicolon.
+# Without a semicolon, `&copy` in `?a=1&copy=2` is not an entity.
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 
 _SURROGATES = range(0xD800, 0xE000)
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# These tags are dropped. Other tags stay as text, such as `<int>` in `list<int>`.
+# These tags are dropped, unlike `<int>` in `list<int>`, which is text.
 _MARKUP_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
@@ -62,19 +64,15 @@ _MARKUP_TAGS = frozenset(
 class Token(NamedTuple):
     """A tag, the beginning of a part or the end of the file, with the text behind it."""
 
-    name: str  # Such as `/dt`, or PART or FILE_END.
+    name: str  # Such as `/dt`, or "part" or FILE_END.
     line: int = 0
     attributes: Mapping[str, str] = {}
-    is_unclosed: bool = False  # There is no `>` in its part.
-    text: str = ""  # For `decode_lines` or `decode_line`.
+    is_unclosed: bool = False  # The tag has no `>`.
+    text: str = ""  # The text up to the next token, not decoded.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags of these names, each with the text up to the next of them.
-
-    A part of the file has mostly one entry. An unclosed quotation mark or comment spoils only its
-    part.
-    """
+    """Yield the tags of these names, each with the text up to the next of them."""
     line = 1
     for part in _split_into_parts(text):
         yield from _tokenize_part(part, line, names)
@@ -91,34 +89,38 @@ def _split_into_parts(text: str) -> Iterator[str]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield the tokens of a part that begins in this line.
+    """Yield each token of a part when its text is complete."""
+    token = Token("part", line)
+    texts: list[str] = []  # The pieces of the text of `token`.
+    for piece in _split_at_tags(part, line, names):
+        if isinstance(piece, str):
+            texts.append(piece)
+        else:
+            yield token._replace(text="".join(texts))
+            token = piece
+            texts.clear()
+    yield token._replace(text="".join(texts))
 
-    The text of a token ends at the next token, so a token is yielded when the next one is found.
-    """
-    token = Token(PART, line)
-    texts: list[str] = []  # The pieces of the text of `token` so far.
-    position = 0  # The part is read up to here, and `line` is the line of this position.
+
+def _split_at_tags(part: str, line: int, names: Container[str]) -> Iterator[str | Token]:
+    """Yield the texts of a part, and the tags of these names between them."""
+    position = 0
     while tag := _TAG.search(part, position):
-        texts.append(part[position : tag.start()])
+        yield part[position : tag.start()]
         line += part.count("\n", position, tag.start())
         name = tag[1].lower()
         position = tag.end()
-        if name in names:
-            yield token._replace(text="".join(texts))
-            texts.clear()
+        if name in names or name in _LINE_BREAK_TAGS or name.removeprefix("/") in _MARKUP_TAGS:
             attributes, position = _parse_attributes(part, position)
-            is_unclosed = position == len(part) and not part.endswith(">")
-            token = Token(name, line=line, attributes=attributes, is_unclosed=is_unclosed)
-        elif name in _LINE_BREAK_TAGS:
-            _, position = _parse_attributes(part, position)
-            texts.append(_BREAK_MARK)
-        elif name.removeprefix("/") in _MARKUP_TAGS:
-            _, position = _parse_attributes(part, position)
         elif not name.startswith(("!", "?")):
-            texts.append(tag[0])  # The rest of this tag follows as text.
+            yield tag[0]  # A text such as `<int>`.
+        if name in names:
+            is_unclosed = position == len(part) and not part.endswith(">")
+            yield Token(name, line, attributes, is_unclosed)
+        elif name in _LINE_BREAK_TAGS:
+            yield _BREAK_MARK
         line += part.count("\n", tag.start(), position)
-    texts.append(part[position:])
-    yield token._replace(text="".join(texts))
+    yield part[position:]
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
@@ -127,7 +129,7 @@ def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
     while attribute := _ATTRIBUTE.match(part, position):
         position = attribute.end()
         name = attribute["name"].lower()
-        if name not in attributes:  # As in browsers, the first of two equal attributes counts.
+        if name not in attributes:  # Browsers also use the first of two equal attributes.
             attributes[name] = _value(attribute)
     end = _TAG_END.match(part, position)
     if end:
@@ -156,15 +158,14 @@ def _unescape_entity(entity: re.Match[str]) -> str:
 
 
 def _character(number: int) -> str:
-    """Return the character of this number, allowed or not."""
     if number in _SURROGATES:
         return chr(number)
-    # `html.unescape` drops control characters. The importer reports NUL.
+    # `html.unescape` drops control characters. The importer reports NUL in their place.
     return html.unescape(f"&#{number};") or "\0"
 
 
 def decode_lines(text: str) -> str:
-    """Decode the text of a token."""
+    """Decode the entities and line breaks in the text of a token."""
     # <BR> at the end of a line is one line break.
     lines = text.replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
     return unescape(lines).strip()

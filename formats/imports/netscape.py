@@ -9,7 +9,6 @@ from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignore
 from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.html_tokenizer import (
     FILE_END,
-    PART,
     Token,
     decode_line,
     decode_lines,
@@ -21,7 +20,7 @@ from formats.netscape import OWN_ATTRIBUTES, is_firefox_query
 from storage.bookmark import from_text, split_tags
 from storage.errors import Malformed
 
-# --- Which files are bookmark files ---
+# --- Detection ---
 
 _BEGINNING = 64 * 1024  # Only these first characters of a file are examined.
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
@@ -40,7 +39,7 @@ def is_bookmark_file(text: str) -> bool:
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # Pocket and Instapaper export HTML documents. Without a list, it may be any web page.
+    # Pocket and Instapaper export HTML documents. Without a list, this may be any web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -51,11 +50,8 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 
 def declared_charset(data: bytes) -> str:
-    """Return the charset in a META element before the first entry; empty without META."""
-    head = data[:_BEGINNING]
-    entry = _FIRST_ENTRY.search(head)
-    if entry:
-        head = head[: entry.start()]
+    """Return the charset in a META element before the first entry, or ""."""
+    head, *_ = _FIRST_ENTRY.split(data[:_BEGINNING], maxsplit=1)
     meta = _META_CHARSET.search(head)
     if not meta:
         return ""
@@ -65,19 +61,20 @@ def declared_charset(data: bytes) -> str:
 # --- Entries ---
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_ENDS_OF_HEADINGS = ("/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
 _LISTS = ("dl", "ul", "ol")
 _ENDS_OF_LISTS = ("/dl", "/ul", "/ol")
-# In a description, these tags are markup, and neither begin nor end an entry or a folder.
+# In a description, these tags are markup.
 _MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
-# Inside an entry, these tags begin or end its description, or end its title.
+# An entry is `<A HREF="a:b">title</A> <DD>description`.
 _TAGS_IN_ENTRY = ("dd", "/a", "/dd", "/dt", "/body", "/html")
-# All other tags end an entry, and so does the next part of the file.
-_ENDS_OF_ENTRY = ("a", "dt", "hr", *_HEADINGS, *_LISTS, *_ENDS_OF_LISTS, PART, FILE_END)
-_TAGS = frozenset(_TAGS_IN_ENTRY + _ENDS_OF_ENTRY + tuple(f"/{name}" for name in _HEADINGS))
+# The current entry ends before these tags, and before a new part of the file.
+_ENDS_OF_ENTRY = ("a", "dt", "hr", *_HEADINGS, *_ENDS_OF_HEADINGS, *_LISTS, *_ENDS_OF_LISTS)
+_TAGS = frozenset(_TAGS_IN_ENTRY + _ENDS_OF_ENTRY)
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry, in order. Folders and attributes such as PRIVATE become tags.
+    """Yield each entry. Folders and attributes such as PRIVATE become tags.
 
     Raises Malformed for a file that is not a bookmark file.
     """
@@ -88,41 +85,41 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 class _Reader:
-    """What has been read of a bookmark file, up to the current tag."""
-
     def __init__(self, text: str) -> None:
-        self._file = text
-        self._has_title_of_linkding = _LINKDING_TITLE in text[:_BEGINNING]
+        self._text = text
+        self._linkding_attributes = [_LINKDING_ATTRIBUTES]
+        if _LINKDING_TITLE in text[:_BEGINNING]:
+            self._linkding_attributes.append(_OLDER_LINKDING_ATTRIBUTES)
         self._folders = Folders()
         self._has_list_with_heading = False
         self._heading: Token | None = None  # The heading that names the next list, if any.
-        self._link: Token | None = None  # The <A> of the entry that is being read, if any.
-        self._description: list[str] = []  # The texts of its description.
+        self._link: Token | None = None  # The <A> of the current entry, if any.
+        self._description: list[str] = []  # The texts of the current entry's description.
         self._is_in_description = False
 
     def read(self) -> Iterator[ImportedEntry]:
-        """Yield the entries of the file."""
-        for token in tokenize(self._file, _TAGS):
-            self._begin_or_end_description(token.name)
+        for token in tokenize(self._text, _TAGS):
+            self._is_in_description = self._is_description(token.name)
             if self._is_in_description:
                 self._description.append(token.text)
-            elif token.name not in _TAGS_IN_ENTRY:
-                if self._link:
-                    yield self._read_entry(self._link, is_last=token.name == FILE_END)
-                    self._link = None
-                if token.name == "hr":
-                    yield ignored_entry(token.line)  # A separator.
-                self._begin(token)
+                continue
+            if token.name in _TAGS_IN_ENTRY:
+                continue
+            if self._link:
+                yield self._read_entry(self._link, is_last=token.name == FILE_END)
+                self._link = None
+            if token.name == "hr":
+                yield ignored_entry(token.line)  # A separator.
+            self._read_tag_outside_entry(token)
 
-    def _begin_or_end_description(self, tag: str) -> None:
-        if tag == "dd":
-            # The description of a folder, which has no link, is not read.
-            self._is_in_description = self._link is not None
-        elif tag not in _MARKUP_IN_DESCRIPTION:
-            self._is_in_description = False
+    def _is_description(self, tag_name: str) -> bool:
+        """Return whether the text behind a tag is in a description."""
+        if tag_name == "dd":
+            # Without a link, this is the description of a folder.
+            return self._link is not None
+        return self._is_in_description and tag_name in _MARKUP_IN_DESCRIPTION
 
-    def _begin(self, token: Token) -> None:
-        """Begin the entry, heading or folder of a tag, or end a folder."""
+    def _read_tag_outside_entry(self, token: Token) -> None:
         if token.name == "a":
             self._link = token
             self._description = []
@@ -142,12 +139,12 @@ class _Reader:
         self._folders.open(tags)
 
     def _folder_tags(self, heading: Token, list_kind: str) -> tuple[str, ...]:
-        """Return the tags for a list of this kind, such as `dl`, below a heading."""
         name = decode_line(heading.text)
         # Most programs write all folders inside one outer <DL>.
         is_top = self._folders.depth < 2
-        if self._is_title_of_file(heading, list_kind):
-            return ()
+        is_first = not self._has_list_with_heading
+        if is_first and heading.name == "h1" and list_kind == "dl":
+            return ()  # The title of the file.
         if _is_created_by_browser(heading, name, is_top=is_top):
             return ()
         if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
@@ -155,12 +152,6 @@ class _Reader:
         if list_kind == "dl":
             return folder_tags(name, may_be_built_in=is_top)
         return list_tags(name)
-
-    def _is_title_of_file(self, heading: Token, list_kind: str) -> bool:
-        """Return whether the heading is the <H1> above the outermost list."""
-        if self._has_list_with_heading:
-            return False
-        return heading.name == "h1" and list_kind == "dl"
 
     def _read_entry(self, link: Token, is_last: bool) -> ImportedEntry:
         if is_firefox_query(link.attributes.get("href")):
@@ -173,7 +164,7 @@ class _Reader:
     def _read_fields(self, link: Token) -> dict[str, object]:
         attributes = {name: unescape(value).strip() for name, value in link.attributes.items()}
         description = decode_lines("".join(self._description))
-        if _is_from_linkding(attributes, self._has_title_of_linkding):
+        if list(attributes) in self._linkding_attributes:
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
         members = attributes | {"title": decode_line(link.text), "description": description}
@@ -184,7 +175,7 @@ class _Reader:
 
 
 def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the dates, of which `read_fields` has left out unlikely ones."""
+    """Set the dates, even unlikely ones, because these attributes are surely dates."""
     for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
         date = parse_date(attributes.get(attribute, ""))
         if date:
@@ -192,14 +183,14 @@ def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> Non
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the fields that this service exports as attributes, unless they are set already."""
+    """Set the fields that only this service exports, unless they are set already."""
     for name in OWN_ATTRIBUTES:
         text = attributes.get(name)
         if text and name not in fields:
             fields[name] = from_text(name, text)
 
 
-# --- Folders that browsers create themselves ---
+# --- Folders of browsers ---
 
 # Browsers write these attributes, because the names of the folders depend on the language.
 _BROWSER_FOLDER_ATTRIBUTES = (
@@ -221,27 +212,18 @@ def _is_created_by_browser(heading: Token, name: str, is_top: bool) -> bool:
 
 # --- linkding ---
 
-# linkding writes exactly these attributes, in this order.
+# An <A> with exactly these attributes, in this order, is from linkding.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
 # linkding before version 1.36 wrote the same attributes as Pinboard, but another title.
 _OLDER_LINKDING_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
-_LINKDING_ARCHIVED = "linkding:bookmarks.archived"  # The tag of archived bookmarks.
-
-
-def _is_from_linkding(attributes: Mapping[str, str], has_title_of_linkding: bool) -> bool:
-    names = list(attributes)
-    if names == _LINKDING_ATTRIBUTES:
-        return True
-    return has_title_of_linkding and names == _OLDER_LINKDING_ATTRIBUTES
+_LINKDING_ARCHIVED = "linkding:bookmarks.archived"
 
 
 def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
-    """Translate attributes of linkding to attributes that `read_fields` understands."""
     converted = dict(attributes)
     # linkding writes PRIVATE="1" for every bookmark that is not shared.
-    del converted["private"]
-    if attributes["private"] == "0":
+    if converted.pop("private") == "0":
         converted["shared"] = "true"
     tags = attributes["tags"].split(",")
     if _LINKDING_ARCHIVED in tags:
@@ -252,7 +234,7 @@ def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def _description_from_linkding(text: str) -> str:
-    """Return the description, with linkding's notes in a last paragraph."""
+    """Return the description with the notes as its last paragraph."""
     description, _, notes = text.partition("[linkding-notes]")
     notes = notes.removesuffix("[/linkding-notes]")
     if notes:

@@ -342,6 +342,7 @@ def test_folders_below_the_deepest_level_have_the_tags_of_their_parent(depth):
     [
         ("<b>bold</b> and <i>it</i>", "bold and it"),
         ("vector<int> & 1 < 2 <3", "vector<int> & 1 < 2 <3"),
+        ("list<part> of it", "list<part> of it"),
         ("two\n     lines", "two lines"),
         ("a<br>b", "a b"),
         ("  inner   spaces  ", "inner   spaces"),
