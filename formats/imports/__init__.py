@@ -7,7 +7,7 @@ from pathlib import PurePath
 from formats.charset import count_guessed_bytes
 from formats.imports import csv, json, netscape, opera, outline, shortcut, text, xbel
 from formats.imports.detect import detect_format
-from formats.imports.entry import ImportedEntry, note_of_unread_values
+from formats.imports.entry import ImportedEntry, note_of_unused_values
 from formats.xml import declared_charset
 from storage.errors import Malformed
 
@@ -22,13 +22,13 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "shortcut": shortcut.read_file,
     "text": text.read_file,
 }
-# By format whose files may declare a charset, the function that finds it.
+# Functions that return the charset that a file of this format declares.
 CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# Such an entry takes as much time as a bookmark. A file of 32 MiB may have millions of them.
+# Each entry without a bookmark takes as long as a bookmark, and a file may have millions.
 MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
 
 
@@ -42,28 +42,26 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
         format = detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
-        entries = _add_title(entries, PurePath(file_name).stem)
+        entries = _add_missing_titles(entries, PurePath(file_name).stem)
     yield from islice(entries, 1)  # An error here reaches the caller.
     try:
         yield from _limit_entries_without_bookmark(entries)
     except Malformed as error:
         reason = f"The rest cannot be read: {error}"
-        yield ImportedEntry(error.line, fields={}, skip_reason=reason)
+        yield ImportedEntry(error.line, {}, reason)
     yield from _note_guessed_charset(data, format)
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
-    """Yield a note if the charset of some bytes was guessed."""
     label = ""
     if format in CHARSET_READERS:
         label = CHARSET_READERS[format](data)
     count = count_guessed_bytes(data, label)
     if count:
-        yield note_of_unread_values({"bytes that are not UTF-8, read as windows-1252": count})
+        yield note_of_unused_values({"bytes that are not UTF-8, read as windows-1252": count})
 
 
 def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
-    """Yield the entries. Raises Malformed if too many have no bookmark."""
     count = 0
     for entry in entries:
         yield entry
@@ -73,7 +71,6 @@ def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterato
             raise Malformed(f"{count:,} entries have no bookmark.")
 
 
-def _add_title(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
-    """Yield the entries, with this title if they have none."""
+def _add_missing_titles(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:
     for entry in entries:
         yield entry._replace(fields={"title": title} | entry.fields)

@@ -13,12 +13,11 @@ from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
-# The last one is the year 1970 in microseconds since 1601.
+# The last text is the beginning of 1970 in Chromium's microseconds since 1601.
 _EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
-_EMPTY_DATE_OF_MYSQL = "0000-00-00"
-# The number is the year 1 of .NET.
+# .NET writes its empty date, in the year 1, as the last one.
 _WORDS_FOR_NO_DATE = ("false", "-", "n/a", "-62135596800")
-# `parsedate_to_datetime` would ignore unknown words such as PM.
+# Check the form first, because `parsedate_to_datetime` ignores unknown words such as PM.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -44,7 +43,7 @@ _FORMATS = (
 def parse_date(value: object) -> str | None:
     """Convert a date to RFC 3339. Returns None for an empty date.
 
-    Any other text is returned unchanged, so that the importer reports it.
+    A text that is not a date is returned unchanged, and the importer reports it.
     """
     text = str(value).strip()
     if _is_empty_date(text):
@@ -58,7 +57,7 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Convert a date like `parse_date`, but no number before 1990 or after tomorrow."""
+    """Convert a date like `parse_date`. Returns None for a number before 1990 or after tomorrow."""
     date = parse_date(value)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return date
@@ -75,10 +74,7 @@ def stands_for_no_date(value: object) -> bool:
 
 
 def is_flag(value: object) -> bool:
-    """Return whether a value is `true` or a number below 1,000.
-
-    Some programs use the names of dates for other things, as in `"saved": true` and `"time": 12`.
-    """
+    """Return whether a value such as `true` or 12 cannot be a date."""
     text = str(value).strip().lower()
     if _is_empty_date(text):
         return False
@@ -86,27 +82,21 @@ def is_flag(value: object) -> bool:
 
 
 def _is_empty_date(text: str) -> bool:
-    return text in _EMPTY_DATES or text.startswith(_EMPTY_DATE_OF_MYSQL)
+    return text in _EMPTY_DATES or text.startswith("0000-00-00")  # MySQL
 
 
 def _from_number(number: int) -> str | None:
-    """Return the date of a number of seconds, milliseconds or microseconds.
-
-    The first unit that gives a date before the year 10000 is right.
-    """
+    """Convert seconds, milliseconds or microseconds: the first that mean a possible date."""
     for seconds in (number, number // 1_000, _from_microseconds(number)):
-        try:
+        with suppress(OverflowError):
             date = EPOCH + timedelta(seconds=seconds)
-        except OverflowError:  # After the year 9999, so the unit is smaller.
-            continue
-        return date.isoformat() + "Z"
+            return date.isoformat() + "Z"
     return None
 
 
 def _from_microseconds(number: int) -> int:
-    """Return the seconds since 1970."""
     seconds = number // 1_000_000
-    # So many seconds since 1970 would be after 2338, so this is Chromium's count from 1601.
+    # Chromium counts from 1601. Counted from 1970, the date would be after 2338.
     if seconds > SECONDS_FROM_1601_TO_1970:
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
@@ -116,22 +106,23 @@ def _from_text(text: str) -> str | None:
     with suppress(Invalid):  # `clean` parses RFC 3339.
         return str(clean({"created": text})["created"])
     if _RFC_5322.fullmatch(text):
-        return _parse(parsedate_to_datetime, text)
-    date = _parse(datetime.fromisoformat, text.upper())  # It reads no lower-case t or z.
+        return _parse_with(parsedate_to_datetime, text)
+    date = _parse_with(datetime.fromisoformat, text.upper())  # A lower-case z would be refused.
     if date:
         return date
-    readings = {_parse(datetime.strptime, text, format) for format in _FORMATS}
-    readings.discard(None)
-    # 02/01/2023 01:02:03 is ambiguous: it begins with the day or with the month.
-    if len(readings) != 1:
-        return None
-    return readings.pop()
+    dates = {_parse_with(datetime.strptime, text, format) for format in _FORMATS}
+    dates.discard(None)
+    # 02/01/2023 01:02:03 may begin with the day or with the month.
+    if len(dates) == 1:
+        return dates.pop()
+    return None
 
 
-def _parse(parse: Callable[..., datetime], *texts: str) -> str | None:
+def _parse_with(parse: Callable[..., datetime], *texts: str) -> str | None:
+    """Return the date in RFC 3339, or None."""
     with suppress(ValueError, OverflowError):
         moment = parse(*texts)
         if moment.tzinfo:
-            moment = moment.astimezone(UTC)
-        return moment.isoformat(timespec="seconds")[: len("2002-09-01T12:00:00")] + "Z"
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        return moment.isoformat(timespec="seconds") + "Z"
     return None

@@ -4,7 +4,7 @@ import io
 import re
 
 from formats.charset import decode
-from formats.imports.csv import is_header, read_header
+from formats.imports.csv import find_header, is_header
 from formats.imports.netscape import is_bookmark_file
 from formats.imports.opera import OPERA_BEGINNING
 from formats.imports.shortcut import SHORTCUT_BEGINNING
@@ -26,23 +26,28 @@ _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist
 # JSON may begin with `[`, as links of Markdown do.
 _JSON = re.compile(
     r"""
-    [\s\[]* \{ \s* ["}]           # {"a" or {}, maybe in arrays
-    | [\s\[]* \[ \s* (?:
-        "[^"]*" \s* [],] (?! \( ) # ["a", or ["a"], but not the link ["a"](address)
-        | \d+ \s* ,               # [1, but not the footnote [1]
-        | \] (?! \( )             # [], but not the link [](address)
+    [\s\[]*                                 # The beginnings of outer arrays.
+    (?: \{ \s* ["}]                         # {"a" or {}
+      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # ["a", or ["a"], but not the link ["a"](address)
+      | \[ \s* \d+ \s* ,                    # [1, but not the footnote [1]
+      | \[ \s* \] (?! \( )                  # [], but not the link [](address)
     )
     """,
     re.VERBOSE,
 )
 _PART_OF_PROLOG = re.compile(
-    r"\s+ | <!--.*?--> | <\?.*?> | <!DOCTYPE [^>\[]* (?: \[.*?\]\s* )? >",
+    r"""
+    \s+
+    | <!--.*?-->                                # A comment.
+    | <\?.*?>                                   # A declaration such as <?xml version="1.0"?>.
+    | <!DOCTYPE [^>\[]* (?: \[.*?\]\s* )? >     # Perhaps with an internal DTD in brackets.
+    """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-# Text has no control characters but white space, and ESC (\x1b) in ISO-2022-JP.
+# Control characters that are not in text. ISO-2022-JP has ESC (\x1b).
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_HEAD = 64 * 1024  # Detection reads only these first bytes.
+_EXAMINED_BYTES = 64 * 1024  # At the beginning of a file.
 
 
 def detect_format(data: bytes) -> str:
@@ -53,7 +58,7 @@ def detect_format(data: bytes) -> str:
     for first_bytes, description in _OTHER_FILES:
         if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")
-    beginning = decode(data[:_HEAD])
+    beginning = decode(data[:_EXAMINED_BYTES])
     if not beginning.strip():
         raise Malformed("It is empty: export the bookmarks again.")
     if _JSON.match(beginning):
@@ -83,7 +88,6 @@ def _detect_markup(beginning: str) -> str:
 
 
 def _root_element(text: str) -> str:
-    """Return the name of the first element; empty if there is none."""
     position = 0
     while part := _PART_OF_PROLOG.match(text, position):
         position = part.end()
@@ -94,8 +98,8 @@ def _root_element(text: str) -> str:
 
 
 def _detect_plain_text(beginning: str) -> str:
-    header = read_header(io.StringIO(beginning))
-    # `https://a.example | URL` is no header.
+    header = find_header(enumerate(io.StringIO(beginning)))
+    # `https://a.example | URL` is not a header.
     if is_header(header) and "://" not in header:
         return "csv"
     if is_list(beginning):

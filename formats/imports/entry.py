@@ -11,7 +11,7 @@ from storage.importer import ImportedEntry as ImportedEntry
 from storage.importer import Place
 
 MAX_ENTRY = 1024 * 1024  # In characters.
-_MAX_UNREAD_NAMES = 1_000
+_MAX_UNUSED_NAMES = 1_000
 
 TOO_LARGE = f"is larger than {MAX_ENTRY:,} characters"
 NO_URI = "has no uri"
@@ -20,7 +20,6 @@ CUT_OFF = "is cut off at the end of the file"
 # An address in a text ends at white space.
 SCHEME = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME + r"[^\s\0-\x1f\x7f-\x9f]+")
-_SCHEME = re.compile(SCHEME)
 
 
 def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
@@ -29,8 +28,8 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
     if isinstance(uri, str):
         uri = uri.strip()
         encoded = _encode_white_space(uri)
-        # The report quotes any other text unchanged.
-        if _SCHEME.match(encoded):
+        # Keep a text that is not a uri, because the report quotes it.
+        if re.match(SCHEME, encoded):
             uri = encoded
         fields = fields | {"uri": uri}
     if not uri:
@@ -40,7 +39,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 def _encode_white_space(uri: str) -> str:
     """Remove or encode white space as browsers do (https://url.spec.whatwg.org/)."""
-    if len(uri) > MAX_URI:  # The importer refuses it.
+    if len(uri) > MAX_URI:  # The importer refuses this uri.
         return uri
     uri = re.sub(r"[\t\n\r]", "", uri)
     return re.sub(r"\s", lambda space: quote(space[0]), uri)
@@ -48,22 +47,22 @@ def _encode_white_space(uri: str) -> str:
 
 def ignored_entry(place: Place) -> ImportedEntry:
     """Return an entry for a separator or the like."""
-    return ImportedEntry(place, {}, skip_reason=IGNORED)
+    return ImportedEntry(place, {}, IGNORED)
 
 
-class UnreadValues(Counter[str]):
-    """The number of values that are not read, by column or member."""
+class UnusedValues(Counter[str]):
+    """The numbers of values that an import does not use, by name."""
 
     def add(self, name: str, number: int = 1) -> None:
-        if name in self or len(self) < _MAX_UNREAD_NAMES:
+        if name in self or len(self) < _MAX_UNUSED_NAMES:
             self[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        """Yield a note for the report if values were not read."""
+        """Yield a note if there are unused values."""
         if self:
-            yield note_of_unread_values(self)
+            yield note_of_unused_values(self)
 
 
-def note_of_unread_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return a note for the report with the number of values by name."""
+def note_of_unused_values(numbers: Mapping[str, int]) -> ImportedEntry:
+    """Return a note on the whole file."""
     return ImportedEntry(0, dict(numbers), NOT_READ)

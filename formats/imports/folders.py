@@ -17,7 +17,7 @@ _BUILT_IN_FOLDERS = (
 ).split(", ")
 # Chromium and Safari keep unread pages in these folders.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
-# By list of Pocket, Instapaper or Raindrop.
+# The tags for the built-in lists of Pocket, Instapaper and Raindrop.
 _TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
     "unsorted": (),
     "unread": ("unread",),
@@ -65,6 +65,7 @@ class Folders:
     """The folders around the current entry of a file."""
 
     def __init__(self) -> None:
+        # The first item is for entries outside of all folders.
         self._tags_by_depth: list[tuple[str, ...]] = [()]
 
     @property
@@ -76,7 +77,6 @@ class Folders:
         return len(self._tags_by_depth) - 1
 
     def open(self, tags: tuple[str, ...]) -> None:
-        """Open a folder with these tags."""
         all_tags = self.tags
         # From MAX_TAGS on, inner folders share one tuple to save memory.
         if tags and len(all_tags) < MAX_TAGS:
@@ -84,7 +84,7 @@ class Folders:
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
-        """Open a folder inside `depth` others. Those that are missing are opened without tags."""
+        """Open a folder inside `depth` others. Missing ones are opened without tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)

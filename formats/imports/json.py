@@ -5,14 +5,14 @@
             {"name": "A map", "url": "https://maps.example/"}]}]}}}
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from formats.charset import decode
 from formats.imports.entry import (
     NO_URI,
     ImportedEntry,
-    UnreadValues,
+    UnusedValues,
     entry_with_uri,
     ignored_entry,
 )
@@ -23,7 +23,7 @@ from formats.imports.members import (
     flatten_repository,
     has_address,
     title_of,
-    unread_members,
+    unused_members,
 )
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
@@ -31,26 +31,26 @@ from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable
 from storage.errors import Malformed
 from storage.importer import IGNORED
 
-# Members of these names are arrays of folders.
+# Arrays of folders.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
-# Members of these names are arrays of entries and folders.
+# Arrays of entries and folders.
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
-# Members of these names are folders that a program creates, not the user.
+# Folders that a program creates, not the user.
 _ROOT_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
-_CONTAINERS = _FOLDER_LISTS | _ENTRY_LISTS | _ROOT_FOLDERS
-_OUTERMOST_OBJECTS = _ENTRY_LISTS | _ROOT_FOLDERS
+# In the outermost object, these members are containers both as arrays and as objects.
+_ENTRY_CONTAINERS = _ENTRY_LISTS | _ROOT_FOLDERS
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# A folder of this depth is inside two others, each an object in an array. Users create these.
+# The two outer folders may be the browser's own. Each adds two levels, an array and an object.
 _DEPTH_OF_USER_FOLDERS = 4
-_MAX_CHAIN = 20  # Of folders and their parents. In a damaged file, they may form a circle.
+_MAX_PARENTS = 20  # In a damaged file, a folder may be its own parent.
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
 # For a file with one JSON document on each line.
@@ -68,7 +68,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed("The JSON document must be an array or an object.")
     walk = _Walk(document)
     yield from walk.entries_in(document, _Position())
-    yield from walk.unread_values.entries()
+    yield from walk.unused_values.entries()
 
 
 class _Position(NamedTuple):
@@ -80,8 +80,7 @@ class _Position(NamedTuple):
     tags: tuple[str, ...] = ()  # The tags of the folders around it.
 
     def of_item(self, index: int) -> "_Position":
-        path = f"{self.path}[{index}]"
-        return _Position(path, self.name, self.depth + 1, self.tags)
+        return self._replace(path=f"{self.path}[{index}]", depth=self.depth + 1)
 
     def of_member(self, name: str, tags: tuple[str, ...]) -> "_Position":
         path = cut_and_replace_unprintable(name)
@@ -91,10 +90,10 @@ class _Position(NamedTuple):
 
 
 class _Walk:
-    """A walk through a document, which yields its entries in order."""
+    """Yields the entries of a document in order."""
 
     def __init__(self, document: object) -> None:
-        self.unread_values = UnreadValues()
+        self.unused_values = UnusedValues()
         self._listed_folders = _read_listed_folders(document)
 
     def entries_in(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
@@ -102,10 +101,7 @@ class _Walk:
             yield ImportedEntry(position.path, {}, "is nested too deeply")
         elif isinstance(value, dict):
             members = flatten_repository(value)
-            if position.depth == 0:
-                containers = _outermost_containers(members)
-            else:
-                containers = _containers(members)
+            containers = _find_containers(members, position)
             if containers:
                 yield from self._entries_in_folder(members, containers, position)
             else:
@@ -121,29 +117,23 @@ class _Walk:
     def _entries_in_folder(
         self, members: Members, containers: Members, position: _Position
     ) -> Iterator[ImportedEntry]:
-        """Yield the entries in the containers of a folder.
-
-        In `{"name": "Travel", "children": [{"url": "https://maps.example/"}]}`, `children` is the
-        only container.
-        """
+        """Yield the entries in containers, such as `{"name": "a", "children": […]}`."""
         others = {name: value for name, value in members.items() if name not in containers}
-        self._count_unread(others)
-        tags = position.tags
-        # Without `children`, the outermost object may have the name of the user:
-        # {"name": "Ann", "bookmarks": […]}.
-        if position.depth > 0 or "children" in members:
-            tags = (tags + self._tags_of_folder(members, position))[:MAX_TAGS]
+        self._count_unused(others)
+        tags = (position.tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
             inner_tags = tags
             if name == "pinnedLinks":  # Linkwarden
                 inner_tags = (*tags, "starred")
             entries = self.entries_in(value, position.of_member(name, inner_tags))
             if name == "trash":  # Vivaldi and Opera
-                entries = _ignore(entries)
-            yield from entries
+                for entry in entries:
+                    yield ignored_entry(entry.place)
+            else:
+                yield from entries
 
     def _entry_of_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield the entry in an object. An empty folder has no entry."""
+        """Yield the entry in an object, unless it is an empty folder."""
         tags = position.tags + self._tags_of_ids(members.get("lists"))
         # An export of this service has no folders.
         if not tags and _is_from_own_export(members):
@@ -151,21 +141,23 @@ class _Walk:
         else:
             entry = _foreign_entry(members, position.path, tags)
             if entry.skip_reason != IGNORED:
-                self._count_unread(members)
-        is_folder = position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES
-        if entry.skip_reason != NO_URI:
-            yield entry
-        elif position.depth == 0:
+                self._count_unused(members)
+        has_no_uri = entry.skip_reason == NO_URI
+        if has_no_uri and position.depth == 0:
             raise Malformed(f"The JSON object has no uri. {_ADVICE}")
-        elif not is_folder:
+        is_folder = position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES
+        is_empty_folder = has_no_uri and is_folder
+        if not is_empty_folder:
             yield entry
 
-    def _count_unread(self, members: Members) -> None:
-        for name, number in unread_members(members):
-            self.unread_values.add(name, number)
+    def _count_unused(self, members: Members) -> None:
+        for name, number in unused_members(members):
+            self.unused_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> tuple[str, ...]:
-        """Return the tags for a folder."""
+        # In {"name": "Ann", "bookmarks": […]}, the name is that of the user.
+        if position.depth == 0 and "children" not in members:
+            return ()
         if _is_built_in(members, position):
             return ()
         tags_around = self._tags_of_id(members.get("parentId"))
@@ -173,9 +165,9 @@ class _Walk:
         return tags_around + folder_tags(title_of(members), may_be_built_in=may_be_built_in)
 
     def _tags_of_id(self, id: object) -> tuple[str, ...]:
-        """Return the tags of the folder with this id, and before them those of its parents."""
+        """Return the tags of the folder with this id, after those of its parents."""
         tags: tuple[str, ...] = ()
-        for _ in range(_MAX_CHAIN):
+        for _ in range(_MAX_PARENTS):
             if not _is_id(id) or id not in self._listed_folders:
                 break
             folder = self._listed_folders[id]
@@ -184,17 +176,11 @@ class _Walk:
         return tags
 
     def _tags_of_ids(self, ids: object) -> tuple[str, ...]:
-        """Return the tags of the folders with the ids in an array."""
         tags: tuple[str, ...] = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
                 tags += self._tags_of_id(id)
         return tags[:MAX_TAGS]
-
-
-def _ignore(entries: Iterable[ImportedEntry]) -> Iterator[ImportedEntry]:
-    for entry in entries:
-        yield ignored_entry(entry.place)
 
 
 # --- Folders ---
@@ -208,10 +194,9 @@ class _ListedFolder(NamedTuple):
 
 
 def _read_listed_folders(document: object) -> dict[object, _ListedFolder]:
-    """Return the folders by their ids.
+    """Return the folders in a document such as `{"lists": [{"id": "x", "name": "Work"}]}`.
 
-    In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"]}]}`, the bookmark
-    gets the tag Work.
+    A bookmark `{"lists": ["x"]}` in this document gets the tag Work.
     """
     folders: dict[object, _ListedFolder] = {}
     if not isinstance(document, dict):
@@ -232,29 +217,28 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str | float)  # The parser reads all numbers as floats.
 
 
-def _outermost_containers(members: Members) -> Members:
-    """Return the members of the outermost object that contain entries or folders.
-
-    It may have the address of a user or site, so an address does not make it an entry.
-    """
-    containers: Members = {}
-    for name, value in members.items():
-        if isinstance(value, list) and name in _CONTAINERS:
-            containers[name] = value
-        if isinstance(value, dict) and name in _OUTERMOST_OBJECTS:
-            containers[name] = value
-    return containers or _numbered_objects(members)
-
-
-def _containers(members: Members) -> Members:
-    """Return the members of a folder that contain entries or folders; empty for an entry."""
-    if has_address(members):
+def _find_containers(members: Members, position: _Position) -> Members:
+    """Return the members that contain entries or folders; empty for an entry."""
+    if position.depth == 0:
+        # An address in the outermost object may be that of a user or site.
+        is_container = _is_outermost_container
+    elif has_address(members):
         return {}
-    containers = {}
-    for name, value in members.items():
-        if _is_container(name, value):
-            containers[name] = value
-    return containers or _numbered_objects(members)
+    else:
+        is_container = _is_container
+    containers = {name: value for name, value in members.items() if is_container(name, value)}
+    if containers:
+        return containers
+    # Tab Session Manager writes `{"1": {…}, "2": {…}}`.
+    if all(isinstance(value, dict) for value in members.values()):
+        return members
+    return {}
+
+
+def _is_outermost_container(name: str, value: object) -> bool:
+    if isinstance(value, list) and name in _FOLDER_LISTS:
+        return True
+    return isinstance(value, list | dict) and name in _ENTRY_CONTAINERS
 
 
 def _is_container(name: str, value: object) -> bool:
@@ -264,18 +248,10 @@ def _is_container(name: str, value: object) -> bool:
         return False
     if name in _FOLDER_LISTS:  # In an entry of Karakeep, `lists` has ids.
         return len(value) > 0 and isinstance(value[0], dict)
-    return name in _CONTAINERS
-
-
-def _numbered_objects(members: Members) -> Members:
-    """Return members such as `{"1": {…}, "2": {…}}` (Tab Session Manager), otherwise none."""
-    if all(isinstance(value, dict) for value in members.values()):
-        return members
-    return {}
+    return name in _ENTRY_CONTAINERS
 
 
 def _is_built_in(members: Members, position: _Position) -> bool:
-    """Return whether a program has created this folder, not the user."""
     # A file of Chromium has {"bookmark_bar": {"name": "Bookmarks bar", …}}.
     if position.name in _ROOT_FOLDERS:
         return True
@@ -297,14 +273,14 @@ def _is_from_own_export(members: Members) -> bool:
     # buku writes all tags as one text.
     if not isinstance(members.get("tags", []), list):
         return False
-    # Other programs write dates as numbers.
-    created = str(members.get("created", "-"))
-    modified = str(members.get("modified", "-"))
-    return "-" in created and "-" in modified
+    for name in ("created", "modified"):
+        # Other programs write dates as numbers, without "-".
+        if name in members and "-" not in str(members[name]):
+            return False
+    return True
 
 
 def _foreign_entry(members: Members, path: str, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
-    """Return the entry in an object of another program."""
     is_separator = members.get("type") in ("separator", "text/x-moz-place-separator")
     # An account of floccus has the url of a server.
     is_account = members.keys() >= {"type", "username", "password"}

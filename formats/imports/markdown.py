@@ -8,25 +8,29 @@ from formats.imports.entry import SCHEME, URI
 from formats.imports.folders import Heading, folder_tags
 from storage.bookmark import split_tags
 
-# A text with up to three levels of parentheses, such as `javascript:a(b(c()))`.
-_WITHOUT_PAIRS = r"(?: [^()\\]++ | \\. )*"
-_WITH_PAIRS = rf"(?: [^()\\]++ | \\. | \( {_WITHOUT_PAIRS} \) )*"
-_WITH_TWO_LEVELS = rf"(?: [^()\\]++ | \\. | \( {_WITH_PAIRS} \) )*"
-_WITH_THREE_LEVELS = rf"(?: [^()\\]++ | \\. | \( {_WITH_TWO_LEVELS} \) )*"
+
+def _nested_parentheses(levels: int) -> str:
+    """Return a pattern for a text such as `javascript:a(b(c()))`, which has three levels."""
+    inner = ""
+    if levels:
+        inner = rf"| \( {_nested_parentheses(levels - 1)} \)"
+    # `++` never backtracks, so the search time is linear.
+    return rf"(?: [^()\\]++ | \\. {inner} )*"
+
+
+_TARGET = _nested_parentheses(levels=3)
 # `[title](target)` or `<uri>`
 _LINK = re.compile(
     rf"""
-    (?<! [!\\] )                            # Neither `![`, a picture, nor `\[`, a bracket.
+    (?<! [!\\] )                  # `![` begins a picture, and `\[` stands for a bracket.
     \[ (?P<title> (?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )* ) \]
-    \( (?P<target> {_WITH_THREE_LEVELS} ) \)
+    \( (?P<target> {_TARGET} ) \)
     | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >
     """,
     re.VERBOSE,
 )
 # `![text](target)`
-_PICTURE = re.compile(
-    rf"! \[ (?P<text> [^\[\]]* ) \] \( {_WITH_THREE_LEVELS} \)", re.VERBOSE
-)
+_PICTURE = re.compile(rf"! \[ (?P<text> [^\[\]]* ) \] \( {_TARGET} \)", re.VERBOSE)
 _CODE = re.compile(r"`[^`]*`")
 _HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
 # In `(see https://a.example/b_(c).)`, the address is `https://a.example/b_(c)`.
@@ -47,7 +51,7 @@ def has_link(line: str) -> bool:
 
 
 def read_heading(line: str) -> Heading | None:
-    """Return the heading in a line such as `## Travel`, whose text becomes a tag."""
+    """Return the heading of a line such as `## Travel`."""
     match = _HEADING.fullmatch(line)
     if not match:
         return None
@@ -58,10 +62,7 @@ def read_heading(line: str) -> Heading | None:
 
 
 def find_links(line: str) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each link in brackets, and of each other address in the line.
-
-    The text behind the only link is its description, even if it has an address.
-    """
+    """Yield the fields of each link, and of each other address in a line with a link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
     first = _LINK.search(text)
@@ -71,19 +72,20 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
     fields = _link_fields(first)
     fields["tags"] = split_tags(tags.removesuffix("-->"))
     if second:
-        beside = text
-        description = _description(text[first.end() : second.start()])
-        if " " not in description:  # A single word, such as "and" between two links.
+        description = _without_marks(text[first.end() : second.start()])
+        if " " not in description:  # A single word between the links, such as "and".
             description = ""
+        text_with_addresses = text
     else:
-        beside = text[: first.start()]
-        description = _description(text[first.end() :])
+        description = _without_marks(text[first.end() :])
+        # Addresses in the description of the only link stay there.
+        text_with_addresses = text[: first.start()]
     if description:
         fields["description"] = description
     yield fields
     for link in _LINK.finditer(text, first.end()):
         yield _link_fields(link)
-    yield from _find_bare_addresses(beside)
+    yield from _find_bare_addresses(text_with_addresses)
 
 
 def _find_bare_addresses(text: str) -> Iterator[dict[str, Any]]:
@@ -94,8 +96,8 @@ def _find_bare_addresses(text: str) -> Iterator[dict[str, Any]]:
         yield {"uri": address[0]}
 
 
-def _description(text: str) -> str:
-    """Return the text behind a link without marks: `** - A book (` gives `A book`."""
+def _without_marks(text: str) -> str:
+    """Return `A book` for the text `** - A book (` behind a link."""
     return text.strip(" *_-–—:|,").rstrip(" ([")
 
 

@@ -2,22 +2,22 @@
 
 from collections.abc import Iterator
 
-from formats.imports.roles import WORDS_FOR_NO_TAG, is_read, read_fields, role_of
+from formats.imports.roles import WORDS_FOR_NO_TAG, is_used, read_fields, role_of
 from storage.bookmark import split_tags
 
-Members = dict[str, object]  # The members of an object, by their names.
+Members = dict[str, object]
 
-# By object inside an entry, its members that are read.
-_INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
-# Members that are read, although `is_read` does not know them.
-_READ_MEMBERS = ("root", "folderType", "lists", "annos", "pinnedBy")
+# The members that are used of an object inside an entry.
+_USED_INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
+# Members that are used, although `is_used` does not know their names.
+_OTHER_USED_MEMBERS = ("root", "folderType", "lists", "annos", "pinnedBy")
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-# These members of GitHub do not concern the bookmark of a repository.
+# In GitHub's JSON, these members describe a repository, not its bookmark.
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
 
 def text_of(value: object) -> str:
-    """Return the value if it is a text, otherwise an empty text."""
+    """Return the value if it is a text, otherwise ""."""
     if isinstance(value, str):
         return value
     return ""
@@ -33,20 +33,20 @@ def has_address(members: Members) -> bool:
 
 def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an entry of another program."""
+    changed: Members = {}
     read_tags = tags_in
-    # Pinboard has `href`, and writes the title as `description`, the description as `extended`.
-    if "href" in members and not members.get("title"):
-        title = members.get("description")
-        description = members.get("extended")
-        members = members | {"title": title, "description": description}
+    if "href" in members and not members.get("title"):  # Pinboard or Delicious
+        changed["title"] = members.get("description")
+        changed["description"] = members.get("extended")
         read_tags = _tags_of_pinboard
     if members.get("pinnedBy"):  # Linkwarden
-        members = members | {"starred": True}
+        changed["starred"] = True
     # linkding has notes beside the description. The line `Notes:` separates them.
     notes = text_of(members.get("notes"))
     if notes and "tag_names" in members:
-        members = members | {"notes": f"Notes:\n{notes}"}
-    return read_fields([*members.items(), *_inner_members(members)], read_tags, tags_of_folders)
+        changed["notes"] = f"Notes:\n{notes}"
+    all_members = [*(members | changed).items(), *_inner_members(members)]
+    return read_fields(all_members, read_tags, tags_of_folders)
 
 
 def tags_in(value: object) -> list[object]:
@@ -67,14 +67,13 @@ def tags_in(value: object) -> list[object]:
 
 
 def _tags_of_pinboard(value: object) -> list[object]:
-    """Return the tags, which Pinboard separates by spaces."""
+    """Return tags that are separated by spaces."""
     if isinstance(value, str):
         value = ",".join(value.split())
     return tags_in(value)
 
 
 def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
-    """Yield the members of the objects inside an entry."""
     for name, value in members.items():
         folder = _folder_of_entry(name, value)
         if folder:
@@ -101,29 +100,33 @@ def _folder_of_entry(name: str, value: object) -> str:
     return ""
 
 
-def unread_members(members: Members) -> Iterator[tuple[str, int]]:
-    """Yield each member that the import does not read, and its number of values."""
+def unused_members(members: Members) -> Iterator[tuple[str, int]]:
+    """Yield the name and number of values of each member that the import does not use."""
     for name, value in members.items():
-        if _is_read_member(name, value):
+        if _is_used_member(name, value):
             continue
-        if name in _INNER_MEMBERS and isinstance(value, dict):
-            for inner_name, inner_value in value.items():
-                if inner_value and inner_name not in _INNER_MEMBERS[name]:
-                    yield f"{name}.{inner_name}", 1
+        if name in _USED_INNER_MEMBERS and isinstance(value, dict):
+            yield from _unused_inner_members(name, value)
         elif isinstance(value, list):
             yield name, len(value)
         else:
             yield name, 1
 
 
-def _is_read_member(name: str, value: object) -> bool:
-    if name in _READ_MEMBERS or is_read(name, value):
+def _is_used_member(name: str, value: object) -> bool:
+    if name in _OTHER_USED_MEMBERS or is_used(name, value):
         return True
-    return _folder_of_entry(name, value) != ""
+    return bool(_folder_of_entry(name, value))
+
+
+def _unused_inner_members(name: str, members: Members) -> Iterator[tuple[str, int]]:
+    for inner_name, value in members.items():
+        if value and inner_name not in _USED_INNER_MEMBERS[name]:
+            yield f"{name}.{inner_name}", 1
 
 
 def flatten_repository(members: Members) -> Members:
-    """Merge the object `repo` of a GitHub star into the star. Other objects stay the same."""
+    """Return a GitHub star with its `repo` merged into it; other objects stay the same."""
     repository = members.get("repo")
     if isinstance(repository, dict) and not has_address(members):
         members = members | repository
@@ -134,10 +137,7 @@ def flatten_repository(members: Members) -> Members:
 
 
 def _rename_members_of_repository(members: Members) -> Members:
-    """Rename the dates and flags of a repository to `repo.created_at` and so on.
-
-    The report then names them as not read.
-    """
+    """Rename `created_at` to `repo.created_at` and so on, so that they stay out of the bookmark."""
     renamed = {}
     for name, value in members.items():
         if name in _MEMBERS_OF_REPOSITORY:

@@ -14,7 +14,7 @@ from storage.errors import Malformed
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
-# Stands for the trash folder among the tags of an entry. No real tag has a control character.
+# Marks the trash folder among the tags of an entry. Tags never have control characters.
 _TRASH = "\0"
 
 
@@ -27,7 +27,7 @@ class _Record(NamedTuple):
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry, in order. Folders become tags. Raises Malformed for other files."""
+    """Yield each entry. Folders become tags. Raises Malformed for other files."""
     text = decode(data)
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")

@@ -25,7 +25,7 @@ def has_link(line: str) -> bool:
 
 
 def read_heading(line: str) -> Heading | None:
-    """Return the heading in a line such as `** Travel :a:b:`, with the tags Travel, a and b."""
+    """Return the heading of `** Travel :a:b:`, with the tags Travel, a and b."""
     match = _HEADING.fullmatch(line)
     if not match:
         return None
@@ -40,13 +40,12 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
     text, own_tags = _split_own_tags(line)
     _, *parts = text.split("[[")
     for part in parts:
-        link, _, behind = part.rpartition("]]")
-        uri, _, title = link.partition("][")
+        uri, title, behind = _split_link(part)
         if not _ADDRESS.match(uri):
             continue
         fields: dict[str, Any] = {"uri": uri.strip(), "title": title.strip()}
         description = behind.strip(" -–—:|,")
-        # Beside several links, it is unclear which of them a text describes.
+        # With several links, it is unclear which of them the text describes.
         if description and len(parts) == 1:
             fields["description"] = description
         if own_tags:
@@ -55,7 +54,7 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
 
 
 def _split_own_tags(text: str) -> tuple[str, list[str]]:
-    """Return the text without tags such as `:a:b:` at its end, and these tags."""
+    """Split `text :a:b:` into the text and its tags."""
     before, _, last = text.rpartition(" ")
     if not last.startswith(":") or not last.endswith(":"):
         return text, []
@@ -63,10 +62,16 @@ def _split_own_tags(text: str) -> tuple[str, list[str]]:
 
 
 def _without_brackets(text: str) -> str:
-    """Return the text with the title of each link in its place."""
+    """Replace each link by its title."""
     name, *parts = text.split("[[")
     for part in parts:
-        link, _, behind = part.rpartition("]]")
-        _, _, title = link.partition("][")
+        _, title, behind = _split_link(part)
         name += title + behind
     return name
+
+
+def _split_link(part: str) -> tuple[str, str, str]:
+    """Split `uri][title]] text` into uri, title and text."""
+    link, _, behind = part.rpartition("]]")
+    uri, _, title = link.partition("][")
+    return uri, title, behind

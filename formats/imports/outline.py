@@ -20,23 +20,19 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.kind == "post":
             if "title" not in fields:
-                # A post without an address has its title here. The report shows it.
+                # Pinboard's `description` is a title, in a post without an address too.
                 fields["title"] = fields.get("description", "")
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            folders.open(())  # Outlines inside this entry get the tags of the folders around it.
+            folders.open(tags=())  # The entry itself adds no tag to the outlines inside it.
         else:
             name = element.attributes.get("text", "")
             folders.open(folder_tags(name, may_be_built_in=element.level == 0))
 
 
 def _members(attributes: dict[str, str]) -> Members:
-    """Return the attributes, with those of OPML under known names, too.
-
-    If an outline has two addresses, that of the site (`htmlUrl`) is the address of the entry, and
-    that of the feed (`xmlUrl`) goes into the note.
-    """
+    """Rename the attributes of OPML. The feed of a site becomes a note."""
     members: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
     if feed and "htmlUrl" in attributes:

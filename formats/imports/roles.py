@@ -7,7 +7,7 @@ from typing import Any
 from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
-# By role, the names that programs use for it. `_normalize` turns `Read Later` into `readlater`.
+# The names that programs use for a role. `_normalize` turns `Read Later` into `readlater`.
 _NAMES = {
     "description": "description desc note notes comment comments excerpt summary selection "
     "extended customdescription",
@@ -25,8 +25,8 @@ _NAMES = {
     "id": "id guid uuid index type typecode parentid",  # Neither stored nor reported.
     "maybe created": "time",  # A date in some programs, a duration in others.
 }
-# If an entry has several names of a role, the first one in this table counts: `url` of GitHub is an
-# address of its API, and `Date` of Zotero is that of a publication.
+# Of several names in an entry, the earlier one in this table counts. For example, `htmlurl` is
+# before `url`, because GitHub's `url` is an address of its API.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl",
@@ -37,21 +37,18 @@ _NAMES_BY_PREFERENCE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "timeupdated dateupdated lastupdate lastupdated",
 }
-_ROLES: dict[str, str] = {}
+_ROLE_BY_NAME: dict[str, str] = {}
 for _role, _names in (_NAMES | _NAMES_BY_PREFERENCE).items():
-    for _name in _names.split():
-        _ROLES[_name] = _role
-_RANKS: dict[str, int] = {}
-for _names in _NAMES_BY_PREFERENCE.values():
-    for _rank, _name in enumerate(_names.split()):
-        _RANKS[_name] = _rank
+    _ROLE_BY_NAME.update(dict.fromkeys(_names.split(), _role))
+_PREFERRED_NAMES = " ".join(_NAMES_BY_PREFERENCE.values()).split()
+_RANK_BY_NAME = {name: rank for rank, name in enumerate(_PREFERRED_NAMES)}
 WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
-_ROLES_OF_TEXTS = ("uri", "title", "description", "folder")  # Other values are not read.
+_TEXT_ROLES = ("uri", "title", "description", "folder")  # Only texts are used in these roles.
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-# By role of a flag or state, the tag for each of its values.
-_TAGS_BY_WORD = {
+# The tags for the values of flags and states, by role.
+_TAG_BY_WORD_BY_ROLE = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {"true": "shared", "no": "private"},  # linkding writes true, Pinboard yes and no.
     "unread": dict.fromkeys(_TRUE_WORDS, "unread"),
@@ -70,8 +67,8 @@ _TAGS_BY_WORD = {
 
 
 def role_of(name: str) -> str:
-    """Return the role of a column or member, such as `uri` for `Link`; empty if unknown."""
-    return _ROLES.get(_normalize(name), "")
+    """Return the role of a column or member, such as `uri` for `Link`, or "" if unknown."""
+    return _ROLE_BY_NAME.get(_normalize(name), "")
 
 
 def _normalize(name: str) -> str:
@@ -83,11 +80,12 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
     values_by_role = defaultdict[str, list[object]](list)
     for name, value in sorted(members, key=_rank_of):
         role = role_of(name)
-        # The number 0 is an unknown date. In the role `read`, it means unread.
+        # 0 stands for an unknown date, but in the role `read` for an unread bookmark.
         is_empty = not value and role != "read"
         if not role or is_empty:
             continue
-        if isinstance(value, float) and value.is_integer():  # Numbers of JSON are read as floats.
+        # The JSON parser returns all numbers as floats.
+        if isinstance(value, float) and value.is_integer():
             value = int(value)
         values_by_role[role].append(value)
     return values_by_role
@@ -95,15 +93,15 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
 
 def _rank_of(member: tuple[str, object]) -> int:
     name, _ = member
-    return _RANKS.get(_normalize(name), 0)
+    return _RANK_BY_NAME.get(_normalize(name), 0)
 
 
-def is_read(name: str, value: object) -> bool:
-    """Return whether the import reads a value of this name. Empty values count as read."""
+def is_used(name: str, value: object) -> bool:
+    """Return whether the import uses a value of this name. Empty values count as used."""
     if not value:
         return True
     role = role_of(name)
-    if role in _ROLES_OF_TEXTS:
+    if role in _TEXT_ROLES:
         return isinstance(value, str)
     if role in ("created", "modified"):
         return not is_flag(value)
@@ -125,14 +123,11 @@ def read_fields(
     own_tags: list[object] = []
     for value in values["tags"]:
         own_tags += split_tags(value)
-    further_tags = _tags_of_words(values)
-    for path in _texts(values["folder"]):
-        further_tags += _path_tags(path)
     fields = {
         "uri": _first_text(values["uri"]),
         "title": _first_text(values["title"]),
         "description": _join_different(_texts(values["description"])),
-        "tags": merge_tags(own_tags, (*further_tags, *tags_of_folders)),
+        "tags": merge_tags(own_tags, (*_further_tags(values), *tags_of_folders)),
         "created": _first_date(values["created"], values["maybe created"]),
         "modified": _first_date(values["modified"], ()),
     }
@@ -156,14 +151,16 @@ def _join_different(texts: Iterable[str]) -> str:
     return "\n\n".join(different)
 
 
-def _tags_of_words(values_by_role: defaultdict[str, list[object]]) -> list[str]:
-    """Return the tags for flags and states, such as `private` for `private: true`."""
+def _further_tags(values_by_role: defaultdict[str, list[object]]) -> list[str]:
+    """Return the tags for flags, states and folders."""
     tags: list[str] = []
-    for role, tag_by_word in _TAGS_BY_WORD.items():
+    for role, tag_by_word in _TAG_BY_WORD_BY_ROLE.items():
         for value in values_by_role[role]:
             tag = tag_by_word.get(str(value).strip().lower())
             if tag and tag not in tags:
                 tags.append(tag)
+    for path in _texts(values_by_role["folder"]):
+        tags += _path_tags(path)
     return tags
 
 
@@ -176,13 +173,13 @@ def _path_tags(path: str) -> list[str]:
     return tags
 
 
-def _first_date(values: Sequence[object], uncertain: Sequence[object]) -> str:
-    """Return the first date that can be parsed, or else the first of `values`, to be reported."""
-    known = [value for value in values if not stands_for_no_date(value)]
-    for value in [*known, *uncertain]:
+def _first_date(values: Sequence[object], uncertain_values: Sequence[object]) -> str:
+    """Return the first valid date, or else the first given value, which the import then reports."""
+    given = [value for value in values if not stands_for_no_date(value)]
+    for value in [*given, *uncertain_values]:
         date = parse_plausible_date(value)
         if date:
             return date
-    if known:
-        return str(known[0])
+    if given:
+        return str(given[0])
     return ""

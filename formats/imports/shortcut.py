@@ -14,14 +14,16 @@ SHORTCUT_BEGINNING = re.compile(
     r"""
     bplist00                    # A binary property list.
     | (?: \s | [#;].*\n )*      # Or a section, perhaps below comments.
-      \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT | \{000214.* ) \]
+      \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT
+          | \{000214.*         # Windows adds [{000214A0-…}] to `.url` files.
+          ) \]
       (?! \( )                  # Not a link of Markdown, which has `](`.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _STRING = re.compile(r"\s*<string>([^<]*)")
 
-_PROPERTY_LIST = "It is a property list of macOS: export the bookmarks from Safari or its program."
+_NO_URL_TEXT = "It is a property list of macOS: export the bookmarks from Safari or its program."
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -51,14 +53,15 @@ def _read_binary_property_list(data: bytes) -> Iterator[ImportedEntry]:
     try:
         url = plistlib.loads(data, fmt=plistlib.FMT_BINARY)["URL"]
     except (plistlib.InvalidFileException, RecursionError, KeyError, TypeError):
-        raise Malformed(_PROPERTY_LIST) from None
+        raise Malformed(_NO_URL_TEXT) from None
     yield entry_with_uri(1, {"uri": url})
 
 
 def _read_property_list(text: str) -> Iterator[ImportedEntry]:
     before, *parts = text.split("<key>URL</key>")
-    if not parts or "<key>Children</key>" in text:
-        raise Malformed(_PROPERTY_LIST)
+    is_from_safari = "<key>Children</key>" in text  # All bookmarks of Safari.
+    if not parts or is_from_safari:
+        raise Malformed(_NO_URL_TEXT)
     line = 1 + before.count("\n")
     for part in parts:
         if match := _STRING.match(part):

@@ -15,7 +15,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from formats.charset import decode
@@ -26,7 +26,7 @@ from formats.imports.entry import (
     TOO_LARGE,
     URI,
     ImportedEntry,
-    UnreadValues,
+    UnusedValues,
     entry_with_uri,
     ignored_entry,
 )
@@ -37,19 +37,19 @@ from storage.errors import Malformed
 
 _Fields = dict[str, Any]
 
-_NO_COLUMN = (
+_NO_COLUMN_TEXT = (
     "No column in the first line has a name for the address: write a first line such as "
-    "url{0}title. Or, if these are addresses that contain {0!r}, write a tab and a title behind "
-    "each of them."
+    "url{delimiter}title. Or, if these are addresses that contain {delimiter!r}, write a tab and a "
+    "title behind each of them."
 )
-_EXAMINED_LINES = 100  # The first lines decide whether a text is a list, Markdown, Org or CSV.
-_EXAMINED_CHARACTERS = 1000  # The beginning of a line decides whether it may be a row of CSV.
-_NOT_READ = "does not begin with a uri"
-_TWO_READINGS = "has two readings: write one address in a line, with a tab before its title"
+_NO_URI_TEXT = "does not begin with a uri"
+_AMBIGUOUS_TEXT = "has two readings: write one address in a line, with a tab before its title"
+_EXAMINED_LINES = 100  # Only these first lines are read to detect Markdown, Org and CSV.
+_EXAMINED_CHARACTERS = 1000  # Only this beginning of a line is read to detect CSV.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the links of each line that is neither empty nor a comment (RFC 2483 section 5).
+    """Yield the links in a list (RFC 2483 section 5), an Org or a Markdown document.
 
     Raises Malformed for CSV, if no column has a known name for the address.
     """
@@ -58,16 +58,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def is_list(text: str) -> bool:
     """Return whether any of the first lines has an address. Raises Malformed like `read_file`."""
-    for entry in islice(_read_text(text), _EXAMINED_LINES):
-        if not entry.skip_reason:
-            return True
-    return False
+    entries = islice(_read_text(text), _EXAMINED_LINES)
+    return any(not entry.skip_reason for entry in entries)
 
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
-    # A list may have brackets in its titles.
-    other_lines = [line for line in beginning if not _read_form(_FORMS, line)]
+    # In a list, titles may look like links of Org or Markdown.
+    other_lines = [line for line in beginning if not _read_clear_form(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
     if any(map(markdown.has_link, other_lines)):
@@ -81,36 +79,38 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
-            # Cut long lines, because `re` blocks all other threads while it searches.
+            # Cut long lines, because `re` holds the GIL while it searches.
             yield number, line[: MAX_ENTRY + 1]
 
 
 def _read_list(text: str) -> Iterator[ImportedEntry]:
-    """Yield the links of a list, in which each line must have one."""
+    """Yield the links. Each line without a link is skipped."""
     for number, line in _lines(text):
         if line.startswith("#"):  # A comment.
             continue
-        without_link = ImportedEntry(number, {"uri": line}, _NOT_READ)
-        if not any(map(str.isalnum, line)):  # A rule such as `---`.
-            without_link = ignored_entry(number)
-        yield from _read_line(number, line, (), without_link)
+        is_rule = not any(map(str.isalnum, line))  # Such as `---`.
+        if is_rule:
+            fallback = ignored_entry(number)
+        else:
+            fallback = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
+        yield from _read_line(number, line, (), fallback)
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
-    """Yield the links of an Org file, and at its end a note on its properties."""
-    unread_values = UnreadValues()
-    lines = _org_lines(text, unread_values)
+    """Yield the links, then a note on the properties."""
+    properties = UnusedValues()
+    lines = _org_lines(text, properties)
     yield from _read_document(lines, org.read_heading)
-    yield from unread_values.entries()
+    yield from properties.entries()
 
 
-def _org_lines(text: str, unread_values: UnreadValues) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are neither comments nor properties. Counts the properties."""
+def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are neither comments nor properties. Count the properties."""
     for number, line in _lines(text):
         if line.startswith(":"):  # A property such as `:CREATED: [2024-01-02]`.
             name, _, value = line[1:].partition(":")
-            if value and role_of(name) != "id":
-                unread_values.add(name)
+            if value and role_of(name) != "id":  # No import reports ids.
+                properties.add(name)
         elif not line.startswith("#"):
             yield number, line
 
@@ -118,7 +118,7 @@ def _org_lines(text: str, unread_values: UnreadValues) -> Iterator[tuple[int, st
 def _read_document(
     lines: Iterable[tuple[int, str]], read_heading: Callable[[str], Heading | None]
 ) -> Iterator[ImportedEntry]:
-    """Yield the links of Markdown or Org. Lines of prose without a link are ignored."""
+    """Yield the links. Lines of prose without a link are ignored."""
     headings = Folders()
     for number, line in lines:
         heading = read_heading(line)
@@ -132,9 +132,9 @@ def _read_document(
 
 
 def _read_line(
-    number: int, line: str, tags: tuple[str, ...], without_link: ImportedEntry | None
+    number: int, line: str, tags: tuple[str, ...], fallback: ImportedEntry | None
 ) -> Iterator[ImportedEntry]:
-    """Yield an entry with these tags for each link in the line; `without_link` if it has none."""
+    """Yield an entry with these tags for each link; `fallback` for a line without an address."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -147,9 +147,9 @@ def _read_line(
     if has_link:
         return
     if "://" in line:
-        yield ImportedEntry(number, {"uri": line}, _TWO_READINGS)
-    elif without_link:
-        yield without_link
+        yield ImportedEntry(number, {"uri": line}, _AMBIGUOUS_TEXT)
+    elif fallback:
+        yield fallback
 
 
 # --- Tables ---
@@ -158,31 +158,25 @@ def _read_line(
 def _refuse_table(lines: list[str]) -> None:
     """Raise Malformed if the lines are rows of a CSV table without a header."""
     rows = [line[:_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
-    if not rows or _read_own(rows[0]):
+    if not rows or _read_own_export(rows[0]):
         return
     for delimiter in ("\t", ",", ";", "|"):
         cells = csv.reader(rows, delimiter=delimiter, skipinitialspace=True)
         if _is_table(list(cells)):
-            raise Malformed(_NO_COLUMN.format(delimiter))
+            raise Malformed(_NO_COLUMN_TEXT.format(delimiter=delimiter))
 
 
 def _is_table(rows: list[list[str]]) -> bool:
-    """Return whether the rows have equally many cells, and one has an address."""
-    width = len(rows[0])
-    if width == 1:
+    """Return whether the rows have equally many cells, and at least one is an address."""
+    widths = set(map(len, rows))
+    if len(widths) > 1 or widths == {1}:
         return False
-    has_address = False
-    for row in rows:
-        if len(row) != width:
-            return False
-        if any(map(_WEB_URI.fullmatch, row)):
-            has_address = True
-    return has_address
+    return any(map(_WEB_URI.fullmatch, chain(*rows)))
 
 
 # --- The forms of a line ---
 
-# Such as `- `, `1. ` or `[1] `, or `- [x] ` of a list of tasks.
+# Such as `- `, `1. ` or `[1] `, or `- [x] ` before a task.
 _LIST_MARKER = re.compile(
     r"""
     \A (?: [-+*] | \d{1,9} [.)] | \[\d{1,9}\] ) \s+
@@ -190,36 +184,39 @@ _LIST_MARKER = re.compile(
     """,
     re.VERBOSE,
 )
-_WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")  # `https://a.example/b`, not `mailto:b`
+_WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")  # With `//`, unlike `mailto:b`.
 _BEGIN_OF_WEB_URI = re.compile(rf"{SCHEME}//\S")  # Matches `https://a.example/b c`, too.
 _QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
 
-def _find_links(line: str) -> Iterable[_Fields]:
-    """Return the fields of each link in a line."""
-    fields = _read_form(_FORMS, line)
-    if fields:
-        return [fields]
+def _find_links(line: str) -> Iterator[_Fields]:
+    fields = _read_clear_form(line)
     item = _LIST_MARKER.sub("", line)
-    if org.has_link(item):
-        return org.find_links(item)
-    if markdown.has_link(item):
-        return markdown.find_links(item)
-    if item.count("://") > 1:  # A line with two addresses is ambiguous.
-        return []
-    fields = _read_form(_FORMS_WITH_BLANKS, item)
     if fields:
-        return [fields]
-    return []
-
-
-def _read_form(forms: tuple[Callable[[str], _Fields | None], ...], line: str) -> _Fields | None:
-    for read in forms:
-        fields = read(line)
+        yield fields
+    elif org.has_link(item):
+        yield from org.find_links(item)
+    elif markdown.has_link(item):
+        yield from markdown.find_links(item)
+    elif item.count("://") < 2:  # With two addresses, the other forms would be ambiguous.
+        fields = _read_form_with_one_address(item)
         if fields:
-            return fields
-    return None
+            yield fields
+
+
+def _read_clear_form(line: str) -> _Fields | None:
+    """Read a line whose title may contain an address."""
+    return _read_own_export(line) or _read_onetab(line) or _read_uri(line)
+
+
+def _read_form_with_one_address(line: str) -> _Fields | None:
+    return (
+        _read_newsboat(line)
+        or _read_uri_and_title(line)
+        or _read_title_and_uri(line)
+        or _read_uri(line)
+    )
 
 
 def _read_uri(line: str) -> _Fields | None:
@@ -228,8 +225,8 @@ def _read_uri(line: str) -> _Fields | None:
     return None
 
 
-def _read_own(line: str) -> _Fields | None:
-    """Read a line that this service has exported: `uri TAB title TAB tags`."""
+def _read_own_export(line: str) -> _Fields | None:
+    """Read `uri TAB title TAB tags`."""
     uri, tab, rest = line.partition("\t")
     if not tab:
         return None
@@ -245,9 +242,10 @@ def _read_own(line: str) -> _Fields | None:
 def _read_onetab(line: str) -> _Fields | None:
     """Read `uri | title`."""
     uri, bar, title = line.partition(" |")
-    if not bar or not URI.fullmatch(uri.rstrip()):
+    uri = uri.rstrip()
+    if not bar or not URI.fullmatch(uri):
         return None
-    return {"uri": uri.rstrip(), "title": title.strip()}
+    return {"uri": uri, "title": title.strip()}
 
 
 def _read_newsboat(line: str) -> _Fields | None:
@@ -274,9 +272,9 @@ def _read_uri_and_title(line: str) -> _Fields | None:
         return None
     if "," in uri or ";" in uri:  # The line may be a row of CSV.
         return None
-    first, _, others = title.strip().partition(" ")
-    if first in _SEPARATORS:
-        title = others
+    first_word, _, without_separator = title.strip().partition(" ")
+    if first_word in _SEPARATORS:
+        title = without_separator
     return {"uri": uri, "title": title.strip()}
 
 
@@ -286,12 +284,7 @@ def _read_title_and_uri(line: str) -> _Fields | None:
     title = title.rstrip(" :,;")
     if not title or not _WEB_URI.fullmatch(uri):
         return None
-    others, _, last = title.rpartition(" ")
-    if last in _SEPARATORS:
-        title = others
+    without_separator, _, last_word = title.rpartition(" ")
+    if last_word in _SEPARATORS:
+        title = without_separator
     return {"uri": uri, "title": title.strip()}
-
-
-# These forms are clear. A line with two addresses would be ambiguous in the others.
-_FORMS = (_read_own, _read_onetab, _read_uri)
-_FORMS_WITH_BLANKS = (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri)

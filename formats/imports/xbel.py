@@ -26,9 +26,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _folder_tags(folder: Element) -> tuple[str, ...]:
-    """Return the tags for a folder. A folder that a browser has created gets none."""
     if folder.attributes.get("toolbar") == "yes":
-        return ()
+        return ()  # A browser has created this folder.
     title, *_ = folder.texts.get("title", [""])
     # Browsers create their own folders only at the top.
     return folder_tags(title, may_be_built_in=folder.level == 0)
@@ -37,32 +36,27 @@ def _folder_tags(folder: Element) -> tuple[str, ...]:
 def _read_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     if element.kind != "bookmark":
         return ignored_entry(element.line)
-    fields = _read_fields(element, tags_of_folders)
+    fields = _bookmark_fields(element, tags_of_folders)
     is_own = element.attributes.get("id", "").startswith("b-")  # This service writes such ids.
     if not is_own:
         fields.pop("id", None)
+        # Firefox stores searches among its bookmarks.
         if is_firefox_query(fields.get("uri")):
             return ignored_entry(element.line)
     return entry_with_uri(element.line, fields)
 
 
-def _read_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
-    """Return the fields of a bookmark, with the tags and dates that any program may write."""
+def _bookmark_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     fields = xbel.element_fields(element)
-    created = fields.pop("created", "")
-    modified = fields.pop("modified", "")
-    members = {
-        **fields,
-        "tags": _own_tags(element),
-        "created": created,
-        "modified": modified,
-        "time": "".join(element.texts.get(xbel.KDE_TIME, ())),
-    }
-    return fields | read_fields(members.items(), list, tags_of_folders)
+    time = "".join(element.texts.get(xbel.KDE_TIME, ()))
+    members = {**fields, "tags": _own_tags(element), "time": time}
+    # `read_fields` returns these dates if they are likely.
+    fields.pop("created", None)
+    fields.pop("modified", None)
+    return fields | read_fields(members.items(), split_tags=list, tags_of_folders=tags_of_folders)
 
 
 def _own_tags(element: Element) -> list[str]:
-    """Return the tags of a bookmark, without those for the folders around it."""
     tags = split_tags(element.attributes.get("tags", ""))
     if not tags:  # buku writes the attribute in upper case.
         tags = split_tags(element.attributes.get("TAGS", ""))

@@ -13,7 +13,7 @@ import pytest
 
 from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
-from formats.imports.entry import ImportedEntry, note_of_unread_values
+from formats.imports.entry import ImportedEntry, note_of_unused_values
 from storage.errors import Malformed
 
 FOLDER = Path(__file__).parent / "files"
@@ -36,7 +36,7 @@ def load_expected(path):
         entries.append(ImportedEntry(place, fields, skip_reason))
     notes = []
     if "not_read" in document:
-        notes.append(note_of_unread_values(document["not_read"]))
+        notes.append(note_of_unused_values(document["not_read"]))
     return Expected(document["format"], entries, notes)
 
 
