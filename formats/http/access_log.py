@@ -9,11 +9,11 @@ log = logging.getLogger("bookmarks.access")
 
 # The WSGI variable with the host, if each host has a data folder.
 HOST_VARIABLE = "bookmarks.host"
-MAX_ADDRESS = 64  # In characters. A client can send a long X-Forwarded-For.
+MAX_ADDRESS = 64  # In characters, because a client can send a long X-Forwarded-For.
 
 
 class AccessLog:
-    """WSGI middleware that logs one line for each response, never a token."""
+    """WSGI middleware that logs each response, never a token."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
@@ -30,25 +30,27 @@ class AccessLog:
             return start_response(status_line, headers, exc_info)
 
         chunks = list(self._app(environ, start))
+        size = sum(map(len, chunks))
+        milliseconds = 1000 * (time.perf_counter() - started)
         log.info(
             "%s %s %s %s %d %.1f",
             client_address(environ),
             _escape(environ["REQUEST_METHOD"]),
             _escape(environ.get("PATH_INFO", "")),
             status,
-            sum(map(len, chunks)),
-            1000 * (time.perf_counter() - started),
+            size,
+            milliseconds,
         )
         return chunks
 
 
 def _escape(text: str) -> str:
-    """Escape all but printable ASCII, so that a client cannot forge a line of the log."""
+    """Escape all but printable ASCII, so that a client cannot forge a line."""
     return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address and, if there are several, the host."""
+    """Return the client's address, and the requested host if there are several."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

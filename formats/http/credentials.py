@@ -1,4 +1,4 @@
-"""Read the tokens of the service, and check the token or login cookie of a request."""
+"""The tokens of the service, and the login cookie."""
 
 import base64
 import binascii
@@ -15,15 +15,15 @@ from storage import files
 from storage.errors import Invalid
 from storage.watch import warn_once
 
-COOKIE = "bookmarks-login"  # The name of the cookie that proves a login.
-MIN_TOKEN_LENGTH = 16  # In characters. A shorter token causes a warning.
+LOGIN_COOKIE = "bookmarks-login"
+MIN_TOKEN_LENGTH = 16  # In characters.
 _HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 LOGIN_SECONDS = 365 * 24 * 3600
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # If the file is missing, reading it raises the error.
+    with suppress(OSError):  # Reading the file raises the error, too.
         if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
@@ -47,10 +47,7 @@ def read_tokens(file: Path) -> tuple[bytes, ...]:
 
 
 def parse_tokens(data: bytes, file: str) -> list[str]:
-    """Return the tokens in a file, one on each line. Raises Invalid.
-
-    A line that begins with `#` is a comment.
-    """
+    """Return the tokens in a file: lines that do not begin with `#`. Raises Invalid."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -96,7 +93,7 @@ def _basic_password(credentials: bytes) -> bytes:
     try:
         decoded = base64.b64decode(credentials, validate=True)
     except binascii.Error:
-        return b""  # No token of the service is empty.
+        return b""  # Tokens are not empty.
     _user_name, _, password = decoded.partition(b":")
     return password
 
@@ -104,7 +101,7 @@ def _basic_password(credentials: bytes) -> bytes:
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that is equal to `sent`, or None."""
     found = None
-    # Compare with all tokens, so that the time does not show which one is right.
+    # Compare with all tokens, so that the time does not show which token is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -128,7 +125,7 @@ _LOGIN = re.compile(
 
 
 def make_login(token: bytes) -> str:
-    """Return the value of a login cookie, valid until the token is removed."""
+    """Return the value of a new login cookie."""
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
 
@@ -137,7 +134,7 @@ def has_login(cookies: str, tokens: Sequence[bytes]) -> bool:
     """Return whether a Cookie header has a login signed with one of the tokens."""
     for cookie in cookies.split(";"):
         name, _, value = cookie.strip().partition("=")
-        if name == COOKIE and _is_login(value, tokens):
+        if name == LOGIN_COOKIE and _is_login(value, tokens):
             return True
     return False
 
@@ -146,16 +143,12 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
     match = _LOGIN.fullmatch(value)
     if not match:
         return False
-    # A login from the far future, made while the clock was wrong, must not be valid.
+    # A login from the far future, made when the clock was wrong, must not stay valid.
     age = abs(time.time() - int(match["issued"]))
     if age >= LOGIN_SECONDS:
         return False
-    is_valid = False
-    for token in tokens:  # Compare with all tokens, as in `find_token`.
-        signature = _sign(match["signed"], token)
-        if hmac.compare_digest(match["signature"], signature):
-            is_valid = True
-    return is_valid
+    signatures = [_sign(match["signed"], token).encode() for token in tokens]
+    return find_token(match["signature"].encode(), signatures) is not None
 
 
 def _sign(login: str, token: bytes) -> str:

@@ -11,10 +11,7 @@ PERIOD = 60.0  # In seconds.
 
 
 class FailedLogins:
-    """Log failed logins, at most `MAX_LINES` in each `PERIOD`.
-
-    Otherwise a client that guesses tokens could fill the disk.
-    """
+    """Log at most `MAX_LINES` in each `PERIOD`, so that an attacker cannot fill the disk."""
 
     def __init__(self) -> None:
         self._logged_at: deque[float] = deque(maxlen=MAX_LINES)

@@ -24,11 +24,12 @@ from storage import files
 from storage.errors import StorageError, Unavailable
 from storage.store import Store
 
-# Each open folder needs an inotify instance, and Linux by default allows a user 128.
+# Each open folder needs an inotify instance, of which Linux by default allows a user 128.
 MAX_OPEN = 100
-# The token file is named after the host, and a file's name has at most 255 bytes.
+# `HOST.tokens` is the name of a file, which has at most 255 bytes.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
-CANNOT_BE_USED = "The folder of this host or its tokens cannot be used."
+_CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
+_Identity = tuple[int, int]  # The device and inode of a folder.
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -42,7 +43,6 @@ class HostFolder:
         with files.open_folder(root) as descriptor:
             self._descriptor = os.open(host, _FOLDER_FLAGS, dir_fd=descriptor)
         status = os.fstat(self._descriptor)
-        # Another folder that gets the same name has another identity.
         self.identity = (status.st_dev, status.st_ino)
 
     @property
@@ -65,16 +65,15 @@ class HostFolder:
 class OpenStores:
     """The stores of the folders that were used last, with their caches of responses.
 
-    Python frees a store that is no longer here and in no request. Any number of threads
-    may call `get`.
+    A store is freed once it is neither here nor used by a request. `get` is thread-safe.
     """
 
     def __init__(self, max_open: int, one_machine: bool, keep_deleted: int) -> None:
         self._max_open = max_open
         self._one_machine = one_machine
         self._keep_deleted = keep_deleted
-        # The least recently used folder is the first one.
-        self._caches: OrderedDict[tuple[int, int], Caches] = OrderedDict()
+        # The least recently used folder is the first.
+        self._caches: OrderedDict[_Identity, Caches] = OrderedDict()
 
     def get(self, folder: HostFolder) -> Caches:
         """Return the caches of a folder. Raises Unavailable."""
@@ -93,13 +92,13 @@ class OpenStores:
         try:
             store = Store(folder.path, self._one_machine, self._keep_deleted)
         except StorageError as error:
-            raise Unavailable(CANNOT_BE_USED) from error
-        # The path of the store works only while the folder is open.
+            raise Unavailable(_CANNOT_BE_USED_TEXT) from error
+        # The store needs the folder open, because its path names the descriptor.
         weakref.finalize(store, folder.close)
         return make_caches(store)
 
 
-# Makes the application over a folder, whose store it opens by calling the function.
+# Makes the application from a folder, the function that opens its store, and its access control.
 _MakeApplication = Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
 
 
@@ -110,11 +109,11 @@ class HostApplication:
     root: Path
     make_application: _MakeApplication
     stores: OpenStores
-    access_control: AccessControl  # Its tokens are for hosts without a token file.
+    access_control: AccessControl  # For hosts without their own token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing when the server starts. The first request of a host opens its folder."""
+        """Do nothing: the first request for a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -127,7 +126,6 @@ class HostApplication:
         return app(environ, start_response)
 
     def _requested_application(self, request: Request) -> WSGIApplication:
-        """Return the application of the requested host. Raises HTTPError or Unavailable."""
         host_header = requested_host(request) or ""
         host = host_name("//" + host_header)
         request.environ[HOST_VARIABLE] = host
@@ -137,32 +135,28 @@ class HostApplication:
         return self.make_application(folder.path, open_caches, control)
 
     def _find_folder(self, host: str) -> HostFolder:
-        """Return the folder of a host. Raises HTTPError if it has none, or Unavailable."""
         if _SERVED_HOST.fullmatch(host) and not host.endswith(".tokens"):
             try:
                 return HostFolder(self.root, host)
             except (FileNotFoundError, NotADirectoryError):
-                pass  # Nothing has this name, or a file or a symbolic link.
+                pass  # A file or a symbolic link is not a folder.
             except OSError as error:
-                raise Unavailable(CANNOT_BE_USED) from error
+                raise Unavailable(_CANNOT_BE_USED_TEXT) from error
         raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
 
     def _control_access(self, host: str) -> AccessControl:
-        """Return the access control of a host. Raises Unavailable.
-
-        Each request reads the token file, so that a removed token is refused at once.
-        """
+        """Read the token file at each request, so that a removed token is refused at once."""
         file = self.root / f"{host}.tokens"
         tokens = self.access_control.tokens
         try:
-            # Use the tokens of all hosts only if there is surely no token file.
+            # After an error, do not fall back on the tokens of all hosts.
             if not files.is_missing(file):
                 tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:
-            raise Unavailable(CANNOT_BE_USED) from error
+            raise Unavailable(_CANNOT_BE_USED_TEXT) from error
         return replace(
             self.access_control,
             tokens=tokens,
-            base_url=f"//{host}",
+            base_url=f"//{host}",  # With the scheme of each request.
             failed_logins=self._failed_logins.setdefault(host, FailedLogins()),
         )

@@ -5,7 +5,13 @@ from webob import Request
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.login_page import write_login_page, write_logout_page, write_pending_form
 from formats.http.access_log import client_address
-from formats.http.credentials import COOKIE, LOGIN_SECONDS, find_token, has_login, make_login
+from formats.http.credentials import (
+    LOGIN_COOKIE,
+    LOGIN_SECONDS,
+    find_token,
+    has_login,
+    make_login,
+)
 from formats.http.login_challenge import (
     LOGIN_PATH,
     MAX_LOGIN_FORM,
@@ -27,20 +33,19 @@ def show_login(service: Service, request: Request) -> Response:
     site = service.site(request)
     if has_login(request.environ.get("HTTP_COOKIE", ""), service.access_control.tokens):
         return respond_with(HTML, write_logout_page(site))
-    target = dict(query_parameters(request)).get("next")
-    if target:
-        target = check_target(target)
-    else:
-        target = referring_page(request, site)
+    target = referring_page(request, site)
+    requested = dict(query_parameters(request)).get("next")
+    if requested:
+        target = check_target(requested)
     return respond_with(HTML, write_login_page(site, target, pending_fields=[]))
 
 
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the login cookie if the token is valid.
 
-    Then redirect to the page that the user had requested. Pending fields of a form that
-    saves a bookmark are sent again. Those of any other form are shown, so that the user
-    can confirm them.
+    Then redirect to the page that the user had requested. If that was a form, the
+    browser sends it again. The user must first confirm a form that does more than save
+    a bookmark.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)
@@ -53,14 +58,12 @@ def log_in(service: Service, request: Request) -> Response:
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
+    response = see_other(site.url + target)
     if pending_fields and target.startswith(_BOOKMARK_FORMS):
-        # 307 makes the browser send this form, with the pending fields, to the target.
-        response = see_other(site.url + target)
+        # 307 makes the browser send this form, with its pending fields, to the target.
         response.status = "307 Temporary Redirect"
     elif pending_fields:
         response = respond_with(HTML, write_pending_form(site, target, pending_fields))
-    else:
-        response = see_other(site.url + target)
     response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
     return response
 
@@ -81,7 +84,7 @@ def log_out(service: Service, request: Request) -> Response:
         target = "/"
     response = see_other(site.url + target)
     response.headers["Set-Cookie"] = _cookie(request, site, value="", seconds=0)
-    # Chromium keeps pages even with `no-store`, and its Back button would show them.
+    # Otherwise Chromium's Back button would show pages, even with `no-store`.
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
@@ -92,9 +95,9 @@ def _raise_404_without_tokens(service: Service) -> None:
 
 
 def _cookie(request: Request, site: Site, value: str, seconds: int) -> str:
-    """Return the header Set-Cookie. With 0 seconds, browsers delete the cookie."""
+    """Return Set-Cookie, which deletes the cookie if `seconds` is 0."""
     attributes = [
-        f"{COOKIE}={value}",
+        f"{LOGIN_COOKIE}={value}",
         f"Path={site.path or '/'}",
         f"Max-Age={seconds}",
         "HttpOnly",

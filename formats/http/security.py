@@ -27,24 +27,23 @@ HOST = re.compile(
     """,
     re.VERBOSE,
 )
-# The paths that need no token, because their handlers do not use the store.
+# These paths need no token, because they show no bookmarks.
 _PATH_WITHOUT_STORE = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
 # The only page below `/-/` that visitors may read.
 _VISITORS_PAGE = "/-/tools"
-# A page of another site cannot make a browser send these schemes in Authorization.
+# Another site cannot make a browser send these schemes.
 _TOKEN_SCHEMES = ("bearer", "token")
-# The challenges of 401 responses. For Bearer, browsers open no password dialog.
 BEARER = 'Bearer realm="Bookmarks"'
 # Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
-_UNAUTHORIZED = (
+_UNAUTHORIZED_TEXT = (
     "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
-_MIGHT_BE_DNS_REBINDING = (
+_MIGHT_BE_DNS_REBINDING_TEXT = (
     "A service that has no token does not answer to the host {host}. If the service has this name, "
     "start it with `--base-url {scheme}://{host}`."
 )
-_CROSS_SITE = (
+_CROSS_SITE_TEXT = (
     "A page of another site cannot change anything here, so a change with the login of a browser "
     "must have the header Origin or Sec-Fetch-Site. A browser extension or a script must send a "
     "valid token as `Authorization: Bearer TOKEN`."
@@ -57,8 +56,8 @@ class AccessControl:
 
     tokens: Sequence[bytes]  # If it is empty, everybody may read and write.
     public_read: bool  # Visitors without a token may read public bookmarks.
-    # The address of the service. `//HOST` means the scheme of the request.
-    base_url: str | None
+    # The address of the service. `//HOST` has the scheme of each request.
+    base_url: str | None = None
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def is_owner(self, request: Request) -> bool:
@@ -78,68 +77,65 @@ class AccessControl:
             self._check_host(request, host)
         elif not is_owner and environ.get("HTTP_AUTHORIZATION"):
             self.failed_logins.log(client_address(environ))
-        if environ["REQUEST_METHOD"] not in SAFE_METHODS:
-            self._check_sender(request, is_owner)
+        is_change = environ["REQUEST_METHOD"] not in SAFE_METHODS
+        if is_change and self._may_be_cross_site(request, is_owner):
+            raise HTTPError(403, _CROSS_SITE_TEXT)
         if not is_owner and not self._needs_no_token(environ):
-            raise HTTPError(401, _UNAUTHORIZED, WWW_Authenticate=_challenge(environ))
+            raise HTTPError(401, _UNAUTHORIZED_TEXT, WWW_Authenticate=_challenge(environ))
 
     def _check_host(self, request: Request, host: str | None) -> None:
         """Raise HTTPError if another site may have reached the service by DNS rebinding."""
-        # A client that sends no Host is no browser.
+        # A request without Host does not come from a browser.
         if host and not _is_own_host(host, self.base_url):
-            detail = _MIGHT_BE_DNS_REBINDING.format(scheme=request.scheme, host=host)
+            detail = _MIGHT_BE_DNS_REBINDING_TEXT.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
 
-    def _check_sender(self, request: Request, is_owner: bool) -> None:
-        """Raise HTTPError if a page of another site may have sent the request."""
+    def _may_be_cross_site(self, request: Request, is_owner: bool) -> bool:
+        """Return whether a page of another site may have sent this change."""
         environ = request.environ
         has_credentials = bool(self.tokens) and is_owner
-        if has_credentials and _scheme(environ) in _TOKEN_SCHEMES:
-            return
-        if _names_sender(environ):
-            is_allowed = _is_sent_by_own_page(request, self.base_url)
-        else:
-            # For a form of another site, an old browser sends the login cookie, and does
-            # not name the site. A script does not name a site either, but has no cookie.
-            uses_cookie = has_credentials and "HTTP_AUTHORIZATION" not in environ
-            is_allowed = not uses_cookie
-        if not is_allowed:
-            raise HTTPError(403, _CROSS_SITE)
+        if has_credentials and _authorization_scheme(environ) in _TOKEN_SCHEMES:
+            return False
+        fetch_site: str = environ.get("HTTP_SEC_FETCH_SITE", "")
+        if fetch_site not in ("", "none"):  # "none": the user typed the address.
+            return fetch_site != "same-origin"
+        if not fetch_site and "HTTP_ORIGIN" in environ:
+            return environ["HTTP_ORIGIN"] not in _own_origins(request.host_url, self.base_url)
+        # No header names the sender. With the login cookie, this may be an old browser that
+        # sends a form of another site. Without the cookie, it is a script.
+        return has_credentials and "HTTP_AUTHORIZATION" not in environ
 
     def _needs_no_token(self, environ: WSGIEnvironment) -> bool:
-        """Return whether the request is allowed without a token."""
         path = environ.get("PATH_INFO", "")
         if uses_no_store(path):
             return True
         if not self.public_read or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return False
         if environ.get("HTTP_AUTHORIZATION"):
-            return False  # The client must learn that its token is wrong.
+            return False  # Respond 401, because the token is wrong.
         return not path.startswith("/-/") or path == _VISITORS_PAGE
 
 
 def uses_no_store(path: str) -> bool:
-    """Return whether the path, such as that of a style sheet, shows no bookmarks."""
+    """Return whether the path shows no bookmarks, such as that of a style sheet."""
     return _PATH_WITHOUT_STORE.fullmatch(path) is not None
 
 
-def _scheme(environ: WSGIEnvironment) -> str:
-    """Return the scheme of Authorization, such as `bearer`."""
+def _authorization_scheme(environ: WSGIEnvironment) -> str:
     authorization: str = environ.get("HTTP_AUTHORIZATION", "")
     return authorization.partition(" ")[0].lower()
 
 
 def _challenge(environ: WSGIEnvironment) -> str:
-    """Return WWW-Authenticate for a request without a valid token."""
-    # For Basic, a browser would open a password dialog over a browser extension, whose
-    # requests have Sec-Fetch-Site or a token.
-    if "HTTP_SEC_FETCH_SITE" in environ or _scheme(environ) in _TOKEN_SCHEMES:
+    # With Basic, the browser would open a password dialog for the request of a browser
+    # extension, which has Sec-Fetch-Site or a token.
+    if "HTTP_SEC_FETCH_SITE" in environ or _authorization_scheme(environ) in _TOKEN_SCHEMES:
         return BEARER
     return _BASIC_OR_BEARER
 
 
 def requested_host(request: Request) -> str | None:
-    """Return Host, or None if a request of HTTP/1.0 has none. Raises HTTPError."""
+    """Return Host, or None if HTTP/1.0 leaves it out. Raises HTTPError."""
     host: str | None = request.environ.get("HTTP_HOST")
     if host is None:
         if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
@@ -151,7 +147,7 @@ def requested_host(request: Request) -> str | None:
 
 
 def host_name(url: str) -> str:
-    """Return the host in an address, without a final dot, or "" for none."""
+    """Return the host in an address, without a final dot, or ""."""
     try:
         return (urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
@@ -176,32 +172,15 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
     return is_loopback(name)
 
 
-def _names_sender(environ: WSGIEnvironment) -> bool:
-    """Return whether a header names the site whose page sent the request."""
-    site = environ.get("HTTP_SEC_FETCH_SITE")
-    if site:
-        return bool(site != "none")  # "none": the user typed the address.
-    return "HTTP_ORIGIN" in environ
-
-
-def _is_sent_by_own_page(request: Request, base_url: str | None) -> bool:
-    """Return whether the request names a page of this service as its sender."""
-    site = request.environ.get("HTTP_SEC_FETCH_SITE")
-    if site:
-        return bool(site == "same-origin")
-    return request.environ["HTTP_ORIGIN"] in _own_origins(request.host_url, base_url)
-
-
 def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
     """Return the origins of the service (RFC 6454 section 6.2).
 
     Behind a proxy, the requested address may differ from `base_url`.
     """
-    requested = urlsplit(requested_url)
     configured = urlsplit(urljoin(requested_url, base_url or ""))
     configured_origin = f"{configured.scheme}://{configured.netloc}"
-    if requested.netloc == configured.netloc:
-        # Do not trust the requested scheme: if `base_url` has https, an attacker in the
-        # network could forge a page of this host with http.
+    if urlsplit(requested_url).netloc == configured.netloc:
+        # Do not trust the requested scheme: an attacker in the network can forge a page of
+        # this host with http.
         return [configured_origin]
-    return [configured_origin, f"{requested.scheme}://{requested.netloc}"]
+    return [configured_origin, requested_url]

@@ -17,8 +17,7 @@ ADDRESS_VARIABLES = (
     "SERVER_PORT",
     "SCRIPT_NAME",
 )
-# In characters. Longer values are cut, because all links repeat them.
-_MAX_VALUE = 4096
+_MAX_VALUE = 4096  # In characters. Longer values are cut, because all links repeat them.
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 # A path may have these unencoded (RFC 3986 section 3.3).
 _PATH_CHARACTERS = "/!$&'()*+,;=:@~"
@@ -33,20 +32,17 @@ def requested_site(request: Request) -> Site:
 
 @functools.lru_cache(maxsize=256)
 def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -> Site:
-    environ = {
-        "wsgi.url_scheme": scheme or "http",
-        "SERVER_NAME": name or "localhost",
-        "SERVER_PORT": port or "80",
-    }
-    if host:
-        environ["HTTP_HOST"] = host
-    # WSGI gives the bytes of a path as Latin-1 characters (PEP 3333).
+    if not scheme:
+        scheme = "http"
+    if not host:
+        host = f"{name or 'localhost'}:{port or '80'}"
+    # WSGI has decoded the path as Latin-1.
     path = quote(script_name.encode("latin-1"), safe=_PATH_CHARACTERS)
-    return Site(Request(environ).host_url + path, path)
+    return Site(f"{scheme}://{_without_default_port(scheme, host)}{path}", path)
 
 
 def parse_base_url(text: str | None) -> Site | None:
-    """Return the site at an address, or None for no text. Raises Invalid."""
+    """Return the site at an address, or None without a text. Raises Invalid."""
     if not text:
         return None
     text = text.strip()
@@ -55,19 +51,23 @@ def parse_base_url(text: str | None) -> Site | None:
         reason = f"must be an address, such as {example}, not {text!r}"
         raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
-    host = parts.netloc.lower()
-    # Origin has no default port (RFC 6454 section 6.2), and is compared with this host.
-    host = host.removesuffix(_DEFAULT_PORTS[parts.scheme]).removesuffix(":")
+    host = _without_default_port(parts.scheme, parts.netloc.lower())
     # With `%`, because the path may be percent-encoded already.
     path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")
     return Site(f"{parts.scheme}://{host}{path}", path)
+
+
+def _without_default_port(scheme: str, host: str) -> str:
+    # The header Origin, which is compared with the address, has no default port (RFC 6454
+    # section 6.2).
+    return host.removesuffix(_DEFAULT_PORTS.get(scheme, "")).removesuffix(":")
 
 
 def _is_base_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError:  # For example, the port is no number.
+    except ValueError:  # For example, the port is not a number.
         return False
     if not HOST.fullmatch(parts.netloc) or port == 0:
         return False
