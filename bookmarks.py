@@ -1,8 +1,8 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
 Begin with ROUTES, which names the handlers for programs. The handlers of the pages
-for people are in `formats.http.pages`, and the handlers for the clients of
-linkding, another bookmark service, in `formats.http.linkding`.
+are in `formats.http.pages`, and the handlers for clients of linkding, another
+bookmark service, in `formats.http.linkding`.
 """
 
 import functools
@@ -16,11 +16,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from webob import Request
 
+# Refuse to start with another program's package `storage` or `formats`.
 _FOLDER = Path(__file__).resolve().parent
 for _name in ("storage", "formats"):
     _found = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
     if _found != _FOLDER / _name / "__init__.py":
-        # The program that imports this module has a package with the same name.
         raise ImportError(
             f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path."
         )
@@ -29,14 +29,27 @@ import formats
 from formats import Format, atom, command_line, json, text
 from formats.html.tags import write_tags
 from formats.http import hosts, linkding, openapi, pages, problems
-from formats.http import response as responses
 from formats.http.cache import Caches, make_caches
 from formats.http.compression import compress
 from formats.http.conditional import VISITOR_VARIABLE, require_conditions, respond, respond_asset
 from formats.http.credentials import encode_tokens
 from formats.http.negotiation import negotiate
-from formats.http.request import URI_MISSING, query_parameters, read_field, read_fields
-from formats.http.response import CREATED, NO_CONTENT, OK, Response, respond_with
+from formats.http.request import (
+    SEND_FILES_TEXT,
+    URI_MISSING_TEXT,
+    query_parameters,
+    read_field,
+    read_fields,
+)
+from formats.http.response import (
+    CREATED,
+    NO_CONTENT,
+    OK,
+    Response,
+    add_common_headers,
+    respond_with,
+    send,
+)
 from formats.http.routing import Route, Router, Service, path_of
 from formats.http.security import AccessControl, uses_no_store
 from formats.http.site import parse_base_url
@@ -83,7 +96,7 @@ def _respond_list(
 ) -> Response:
     state = listing.selection.state
     response = respond(request, format, state, write(listing))
-    if response.status == OK:  # A 304 response needs none of these headers.
+    if response.status == OK:  # A 304 response does not need these headers.
         response.headers |= listing.headers
     return response
 
@@ -94,7 +107,7 @@ def get(service: Service, request: Request, id: str) -> Response:
     parameters = query_parameters(request)
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
     if format.is_page:
-        # The HTML page also shows the number of unread bookmarks.
+        # The page shows the number of unread bookmarks, so all changes matter.
         service.store.refresh()
     view = service.view(request, parameters)
     return respond(request, format, entry, formats.ONE_BOOKMARK[format](entry, view))
@@ -155,9 +168,9 @@ def description(service: Service, request: Request) -> Response:
 
 def post(service: Service, request: Request) -> Response:
     """POST /: create a bookmark, or update the one that has the uri."""
-    body = read_fields(request, formats.POST_READERS)
+    body = read_fields(request, formats.POST_READERS, SEND_FILES_TEXT)
     body.pop("id", None)  # The service chooses the ids of new bookmarks.
-    fields = rules.clean_changes(body, required=["uri"], missing_reason=URI_MISSING)
+    fields = rules.clean_changes(body, required=["uri"], missing_reason=URI_MISSING_TEXT)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         require_conditions(request, folder.state)
@@ -167,22 +180,23 @@ def post(service: Service, request: Request) -> Response:
         else:
             after = rules.create(fields | rules.clean_read_only(body), folder.mint())
         entry = folder.put(after, before)
-    return _stored(service, request, format, entry, is_new=before is None)
+    return _respond_stored(service, request, format, entry, is_new=before is None)
 
 
 def post_one(service: Service, request: Request, id: str) -> Response:
     """POST /{id}: update the given fields."""
     service.store.get(id)  # Respond 404 or 410 even if the body is invalid.
-    fields = rules.clean_changes(read_fields(request, formats.POST_READERS), id)
+    body = read_fields(request, formats.POST_READERS, SEND_FILES_TEXT)
+    fields = rules.clean_changes(body, id)
     format = negotiate(request, formats.ONE_BOOKMARK)
-    return _stored(service, request, format, _update(service, request, id, fields))
+    return _respond_stored(service, request, format, _update(service, request, id, fields))
 
 
 def put(service: Service, request: Request, id: str) -> Response:
     """PUT /{id}: create the bookmark, or replace all its fields."""
     service.store.raise_if_deleted(id)  # Respond 410 even if the body is invalid.
     body = read_fields(request, formats.PUT_READERS)
-    # If the body has an id, it must be equal to the id in the path.
+    # An id in the body must be that of the path.
     fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
@@ -193,7 +207,7 @@ def put(service: Service, request: Request, id: str) -> Response:
         else:
             after = rules.create(fields | rules.clean_read_only(body), id)
         entry = folder.put(after, before)
-    return _stored(service, request, format, entry, is_new=before is None)
+    return _respond_stored(service, request, format, entry, is_new=before is None)
 
 
 def put_field(service: Service, request: Request, id: str, field: str) -> Response:
@@ -235,14 +249,13 @@ def _update(
         return folder.put(rules.update(entry.bookmark, fields), entry)
 
 
-def _stored(
+def _respond_stored(
     service: Service,
     request: Request,
     format: Format,
     entry: Entry,
     is_new: bool = False,
 ) -> Response:
-    """Respond with the bookmark as it was stored."""
     chunks = formats.ONE_BOOKMARK[format](entry, service.view(request))
     response = respond(request, format, entry, chunks)
     url = service.site(request).bookmark(entry.bookmark.id)
@@ -255,9 +268,8 @@ def _stored(
 
 # --- Routes ---
 
-# The first route that matches a path serves it. `formats.http.routing` has the
-# patterns of variables such as {id}, which matches no reserved id such as `feed`.
-# `/{id}` is first because trying the others before it takes twice as long.
+# The first route that matches a path serves it. {id} does not match a reserved id
+# such as `feed`, so `/{id}` can come first, which makes it the fastest.
 ROUTES = (
     Route("/{id}", {"GET": get, "POST": post_one, "PUT": put, "DELETE": delete}),
     Route("/", {"GET": list_bookmarks, "POST": post}),
@@ -271,7 +283,7 @@ ROUTES = (
         fields=WRITABLE_FIELDS,
     ),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
-    # Such a path is always 404, or 410 if the bookmark {id} was deleted.
+    # An unknown field is 404, or 410 if the bookmark was deleted.
     Route("/{id}/{other}", {}),
     Route("/{file}", {"GET": pages.show_file}),
 )
@@ -290,10 +302,9 @@ ROUTERS = (
 class Application:
     """The WSGI application over one data folder.
 
-    The first request that uses the store calls `open_caches`, which opens the store
-    and returns its caches of responses, for the owner and for visitors. `site` is
-    the configured address of the service. If it is None, each request names the
-    address.
+    The first request that needs the store calls `open_caches`, which opens it.
+    `site` is the configured address of the service. If it is None, each request
+    names the address.
     """
 
     def __init__(
@@ -320,10 +331,7 @@ class Application:
             self._visitors.store.state()
 
     def close(self) -> None:
-        """Free the index and the inotify instance, which reports changed files.
-
-        The next request would open them again.
-        """
+        """Free the index and the inotify instance, until the next request."""
         self.store.close()
 
     def __call__(
@@ -346,15 +354,15 @@ class Application:
                 response = service.cache.get(request, has_tokens, make_response)
         except Exception as error:
             response = _respond_problem(service, request, error)
-        return responses.send(request, response, start_response)
+        return send(request, response, start_response)
 
 
 def _respond(service: Service, request: Request) -> Response:
     try:
-        response = _router(request).respond(service, request)
+        response = _router_of(request).respond(service, request)
     except Gone as error:
-        # Only a response that is returned is cached. 410 is returned, 404 is raised,
-        # because requests for invented paths would fill the cache.
+        # Return 410, because ResponseCache keeps what this function returns. Other
+        # errors are raised: 404s of invented paths would fill the cache.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 
@@ -362,13 +370,13 @@ def _respond(service: Service, request: Request) -> Response:
 def _respond_problem(
     service: Service, request: Request, error: Exception
 ) -> Response:
-    problem = _router(request).respond_problem(request, error, service.site(request))
+    problem = _router_of(request).respond_problem(request, error, service.site(request))
     return _finish(service, request, problem)
 
 
 def _finish(service: Service, request: Request, response: Response) -> Response:
     control = service.access_control
-    responses.add_common_headers(
+    add_common_headers(
         response,
         has_tokens=bool(control.tokens),
         is_public=service.is_visitor and control.public_read,
@@ -376,8 +384,7 @@ def _finish(service: Service, request: Request, response: Response) -> Response:
     return compress(request, response)
 
 
-def _router(request: Request) -> Router:
-    """Return the router that serves the path of the request."""
+def _router_of(request: Request) -> Router:
     path = path_of(request)
     for router in ROUTERS:
         if router.paths.match(path):
@@ -400,9 +407,9 @@ def make_app(
     other machine writes to the folder, which matters on a network or FUSE disk.
     A deleted bookmark can be put back for `keep_deleted` days.
 
-    Raises Unavailable or Full (see `storage.errors`) if the folder cannot be
-    created, and Invalid if `base_url` is no address, `token` is an empty sequence
-    or `keep_deleted` is negative.
+    Raises Unavailable or Full if the folder cannot be created, and Invalid if
+    `base_url` is not an address, `token` is an empty sequence or `keep_deleted` is
+    negative.
     """
     check_keep_deleted(keep_deleted)
     tokens = encode_tokens(token)
@@ -410,7 +417,7 @@ def make_app(
     url = None
     if site:
         url = site.url
-    control = AccessControl(tokens, public_read, url)
+    control = AccessControl(tokens, public_read, base_url=url)
     folder = Path(data)
     caches = make_caches(Store(folder, one_machine, keep_deleted))
     return Application(folder, lambda: caches, control, site)
@@ -431,22 +438,22 @@ def make_host_app(
     of a host. A host without this file has `token`, which is one token or several.
     A deleted bookmark can be put back for `keep_deleted` days.
 
-    Raises OSError if `root` is no folder, and Invalid if `max_open` is less than 1,
+    Raises OSError if `root` is not a folder, and Invalid if `max_open` is less than 1,
     `token` is an empty sequence or `keep_deleted` is negative.
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
     check_keep_deleted(keep_deleted)
-    # This logs a warning now if other machines may change the folders.
-    reports_all_changes(Path(root), one_machine)
-    control = AccessControl(encode_tokens(token), public_read, None)
+    folder = Path(root)
+    # Warn now, and not at the first request, if other machines may change the folders.
+    reports_all_changes(folder, one_machine)
+    control = AccessControl(encode_tokens(token), public_read)
     stores = hosts.OpenStores(max_open, one_machine, keep_deleted)
-    return hosts.HostApplication(Path(root), Application, stores, control)
+    return hosts.HostApplication(folder, Application, stores, control)
 
 
 @functools.cache
 def _default_application() -> WSGIApplication:
-    """Return the application that the environment variables configure."""
     return command_line.configured_application(make_app, make_host_app, __version__)
 
 

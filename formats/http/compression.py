@@ -10,8 +10,8 @@ from formats.http.negotiation import MAX_ACCEPT
 from formats.http.response import Response
 
 MIN_SIZE = 1024  # In bytes. Smaller bodies fit into one network packet.
-LEVEL = 4  # Level 6 takes twice the time, and saves 5 % of the bytes.
-# Entity tags of compressed responses end with this (RFC 9110 section 8.8.3.3).
+LEVEL = 4  # Higher levels are much slower and save little.
+# The end of the entity tag of a compressed response (RFC 9110 section 8.8.3.3).
 GZIP_SUFFIX = "-gzip"
 
 
@@ -33,8 +33,8 @@ def compress(request: Request, response: Response) -> Response:
     if not accepts_gzip(request):
         return response
     headers = response.headers
-    # Also mark the tag of a body too small to compress: a 304 response must have the same
-    # tag, and is made without the body.
+    # Mark the tag even if the body is not compressed: a 304 response, which has no body,
+    # must have the same tag.
     if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_SUFFIX + '"'
     if len(response.body) > MIN_SIZE:

@@ -46,13 +46,12 @@ def respond(
 
     `name` tells apart several representations of the resource in one format.
     """
-    tag = f"{_state_tag(resource)}.{formats.__version__}-{name}{format.name}"
-    if VISITOR_VARIABLE in request.environ:
-        tag += "-public"
+    tag = _entity_tag(request, format, resource, name)
     if format.is_page:
         # A page also shows other bookmarks, so its tag depends on its bytes.
-        chunks = [b"".join(chunks)]
-        tag += "-" + blake2b(chunks[0], digest_size=8).hexdigest()
+        page = b"".join(chunks)
+        chunks = [page]
+        tag += "-" + blake2b(page, digest_size=8).hexdigest()
     validators = {
         "ETag": f'"{tag}"',
         "Last-Modified": _http_date(_last_modified(resource)),
@@ -74,17 +73,19 @@ def respond_asset(request: Request, asset: Asset) -> Response:
     return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
-def _state_tag(resource: Resource) -> str:
-    """Return the beginning of all entity tags of a resource."""
-    return f"{resource.version:032x}"
+def _entity_tag(request: Request, format: Format, resource: Resource, name: str) -> str:
+    tag = f"{resource.version:032x}.{formats.__version__}-{name}{format.name}"
+    if VISITOR_VARIABLE in request.environ:
+        tag += "-public"
+    return tag
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return Last-Modified in seconds, never in the future (RFC 9110 section 8.8.2.1)."""
+    """Return a time that is not in the future (RFC 9110 section 8.8.2.1)."""
     return int(min(resource.changed_at, time.time()))
 
 
-@functools.lru_cache(maxsize=1024)  # To format a date takes 20 µs.
+@functools.lru_cache(maxsize=1024)  # Formatting a date is slow.
 def _http_date(seconds: int) -> str:
     return formatdate(seconds, usegmt=True)
 
@@ -106,7 +107,6 @@ def require_conditions(request: Request, resource: Resource | None) -> None:
 
 
 def _require_unchanged(request: Request, resource: Resource | None) -> None:
-    """Raise PreconditionFailed unless If-Match or, without it, If-Unmodified-Since holds."""
     if_match = request.environ.get("HTTP_IF_MATCH")
     if if_match is not None:
         if not _matches(resource, if_match, _strong_tags(if_match)):
@@ -115,7 +115,7 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
             )
     elif resource is not None:
         date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
-        if date is not None and not _is_unchanged_since(date, resource):
+        if date is not None and not _is_certainly_unchanged_since(date, resource):
             raise PreconditionFailed(
                 "It may have changed since the date in If-Unmodified-Since."
             )
@@ -124,13 +124,12 @@ def _require_unchanged(request: Request, resource: Resource | None) -> None:
 def _is_not_modified(
     request: Request, format: Format, resource: Resource, tag: str
 ) -> bool:
-    """Return whether the client has the representation with this tag already."""
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
         if date is None or format.is_page:  # A page also shows other bookmarks.
             return False
-        return _is_unchanged_since(date, resource)
+        return _is_certainly_unchanged_since(date, resource)
     if if_none_match.strip() == "*":
         return True
     if accepts_gzip(request):
@@ -141,45 +140,36 @@ def _is_not_modified(
 def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
     """Return whether `*` or one of the entity tags names the current version.
 
-    The tag may be that of another format, because a client may read HTML and send JSON.
+    The format in a tag does not matter, because a client may read HTML and send JSON.
     """
     if resource is None:
         return False
     if header.strip() == "*":
         return True
-    # A tag such as `VERSION.1.0-json` begins with the version of the resource.
-    state_tags = [tag.partition(".")[0] for tag in tags]
-    return _state_tag(resource) in state_tags
+    # As in `_entity_tag`, the version ends at the first dot.
+    versions = [tag.partition(".")[0] for tag in tags]
+    return f"{resource.version:032x}" in versions
 
 
 def _opaque_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, without quotes and `W/`."""
+    """Return the entity tags in a header, without `W/`."""
     return [tag for _, tag in _ENTITY_TAG.findall(header)]
 
 
 def _strong_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, except weak ones such as `W/"tag"`."""
+    """Return the entity tags in a header, without weak ones such as `W/"tag"`."""
     return [tag for weak, tag in _ENTITY_TAG.findall(header) if not weak]
 
 
-# --- Dates ---
-
-
-def _is_unchanged_since(date: float, resource: Resource) -> bool:
-    """Return whether the resource has surely not changed since the date.
-
-    A resource may change twice within the second of a date.
-    """
+def _is_certainly_unchanged_since(date: float, resource: Resource) -> bool:
     if _last_modified(resource) > date:
         return False
+    # A date has whole seconds, so a resource may change again within the same second.
     return time.time() - resource.changed_at > 1
 
 
 def _parse_date(request: Request, name: str) -> float | None:
-    """Return the date in a header, in seconds since 1970, or None.
-
-    A date that is invalid or in the future counts as missing.
-    """
+    """Return seconds since 1970, or None for an invalid or future date."""
     text = request.environ.get(name)
     if not text:
         return None

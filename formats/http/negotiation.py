@@ -48,7 +48,7 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 
 
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
-    """Return the format that Accept prefers, of equal ones the first, or None."""
+    """Return the first of the formats that Accept prefers, or None if it accepts none."""
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
@@ -58,11 +58,11 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
 @functools.lru_cache(maxsize=256)
 def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
     by_type = _formats_by_type(accept, offered)
-    # WebOb finds no format for a type with parameters, as `text/html;charset=utf-8`.
-    accept = _PARAMETER_EXCEPT_Q.sub("", accept)
+    # WebOb does not match a type with parameters, such as `text/html;charset=utf-8`.
+    without_parameters = _PARAMETER_EXCEPT_Q.sub("", accept)
     # WebOb refuses empty elements of a list, which RFC 9110 section 5.6.1.2 allows.
-    accept = accept.strip(", \t")
-    header = create_accept_header(accept or None)
+    cleaned = without_parameters.strip(", \t")
+    header = create_accept_header(cleaned or None)
     acceptable = header.acceptable_offers(list(by_type))
     if not acceptable:
         return None
@@ -71,13 +71,13 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
-    """Return the formats to offer by their media types and aliases."""
-    # For text/html, a client must get the page, not the file to download.
+    """Return the formats to offer by their media types, and then by their aliases."""
+    # For text/html, a client must get the page, and not the bookmark file.
     without_downloads = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in without_downloads}
     for format in without_downloads:
         for alias in format.aliases:
-            # An alias is not the type of the response, so `text/*` must not match it.
+            # Offer it only if Accept names it: `text/*` must match the type of the response.
             if alias in accept.lower():
                 by_type[alias] = format
     return by_type

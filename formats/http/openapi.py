@@ -1,7 +1,6 @@
 """The OpenAPI 3.1 description of the service.
 
-The file `openapi.json` has a schema for each field of a bookmark, such as `Title`. This
-module adds the lists of all fields from `storage.bookmark`.
+The file `openapi.json` has a schema for each field of a bookmark, such as `Title`.
 """
 
 import functools
@@ -15,9 +14,9 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# The schemas of objects with all fields of a bookmark. openapi.json has only what differs
-# from the schema of a field, such as `readOnly`.
-_OBJECTS = (
+# These schemas get all fields of a bookmark. openapi.json lists only exceptions in them,
+# such as `readOnly`.
+_SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",
     "BookmarkChanges",
@@ -33,7 +32,9 @@ def document(base: str, version: str, *, needs_token: bool, public_read: bool) -
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
-    _add_fields(description["components"])
+    components = description["components"]
+    _add_fields(components["schemas"])
+    _list_texts(components["schemas"], components["parameters"])
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
     if not needs_token:
@@ -43,26 +44,25 @@ def document(base: str, version: str, *, needs_token: bool, public_read: bool) -
             for method in {"get", "head"} & path.keys():
                 path[method]["security"] = [{}]  # No credentials.
     body = msgspec.json.encode(description) + b"\n"
-    digest = int.from_bytes(sha256(body).digest()[:16])  # Entity tags are made of 128 bits.
+    digest = int.from_bytes(sha256(body).digest()[:16])
     return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 
-def _add_fields(components: dict[str, Any]) -> None:
-    """Add all fields to the schemas that list fields."""
-    schemas = components["schemas"]
-    for name in _OBJECTS:
-        overrides = schemas[name]["properties"]
-        properties = {}
-        for field in FIELDS:
-            properties[field] = _schema(field) | overrides.get(field, {})
-        schemas[name]["properties"] = properties
+def _add_fields(schemas: dict[str, Any]) -> None:
+    for name in _SCHEMAS_WITH_ALL_FIELDS:
+        exceptions = schemas[name]["properties"]
+        schemas[name]["properties"] = {
+            field: _schema(field) | exceptions.get(field, {}) for field in FIELDS
+        }
     schemas["Bookmark"]["required"] = list(FIELDS)
     schemas["WholeBookmark"]["required"] = list(WRITABLE_FIELDS)
-    # `tags` is a list, and openapi.json describes its path /{id}/tags.
+
+
+def _list_texts(schemas: dict[str, Any], parameters: dict[str, Any]) -> None:
+    """List the fields of /{id}/{field}. openapi.json describes /{id}/tags separately."""
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
     schemas["WritableField"]["anyOf"] = [_schema(name) for name in writable_texts]
-    parameters = components["parameters"]
     parameters["field"]["schema"]["enum"] = texts
     parameters["writableField"]["schema"]["enum"] = writable_texts
 
@@ -73,6 +73,6 @@ def _schema(field: str) -> dict[str, Any]:
 
 @functools.cache
 def _read() -> tuple[bytes, float]:
-    """Return the content of the file and the time of its last change."""
+    """Return the content of openapi.json and the time of its last change."""
     file = Path(__file__).with_suffix(".json")
     return file.read_bytes(), file.stat().st_mtime

@@ -1,6 +1,6 @@
 """The pages and forms for people: the handlers of the paths below `/-/`.
 
-If a form cannot be stored, the response is a page with the form, so that nothing typed is lost.
+If a form cannot be stored, the response shows it again, so that nothing typed is lost.
 """
 
 import functools
@@ -23,7 +23,7 @@ from formats.http.list_actions import change_one, change_selected
 from formats.http.negotiation import negotiate
 from formats.http.request import query_parameters, read_files
 from formats.http.response import VARY, HTTPError, Response, respond_with, see_other
-from formats.http.routing import NOTHING_HERE, Route, Router, Service
+from formats.http.routing import NOTHING_HERE_TEXT, Route, Router, Service
 from formats.http.shared import read_shared
 from formats.http.similar_actions import keep, show_similar
 from formats.http.tag_actions import change_list, change_tags
@@ -42,7 +42,7 @@ def show_add(service: Service, request: Request) -> Response:
     view = service.view(request, query_parameters(request))
     values = view.values
     if "description" not in values:
-        # A phone shares `title`, `text` and `uri` with the web app.
+        # The bookmarklet sends a description, and a phone that shares a page sends `text`.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
@@ -63,11 +63,11 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     """GET /{file}: a file of the pages, such as a style sheet, named by its digest."""
     asset = assets().get(file)
     if asset is None:
-        raise HTTPError(404, NOTHING_HERE)
+        raise HTTPError(404, NOTHING_HERE_TEXT)
     response = respond_asset(request, asset)
-    # A changed file gets a new name, so caches may keep each for a year.
+    # A file that changes gets another name, so caches may keep this one.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    # Unlike the default, without Authorization: these files need no token.
+    # These files do not need a token, so they do not vary with Authorization.
     response.headers["Vary"] = VARY
     return response
 
@@ -93,8 +93,8 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
 def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Response:
     """POST /-/edit/{id}: store the fields that the user has changed in the form.
 
-    Fields that another client has changed since the form was opened keep their new
-    values. If both have changed the same field, respond with both versions.
+    Fields that another client has changed meanwhile keep their new values. If both have
+    changed the same field, respond with both versions.
     """
     form = BookmarkForm.read(sent)
     fields = rules.clean(form.fields())
@@ -116,7 +116,7 @@ def import_file(service: Service, request: Request) -> Response:
     """POST /-/import: import a file, and respond with a report."""
     format = negotiate(request, (formats.JSON, formats.HTML))
     require = functools.partial(require_conditions, request)
-    require(service.store.state())  # Check before reading the file, which may be large.
+    require(service.store.state())  # Check before reading the file.
     importer = Importer(service.store, require)
     report = importer.import_all(read_files(request))
     if format is formats.HTML:
@@ -125,7 +125,6 @@ def import_file(service: Service, request: Request) -> Response:
 
 
 def _return_from(service: Service, request: Request, form: BookmarkForm, entry: Entry) -> Response:
-    """Redirect to the list that the form was opened from, or to the bookmark."""
     site = service.site(request)
     id = entry.bookmark.id
     address = site.bookmark(id)

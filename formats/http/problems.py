@@ -20,14 +20,13 @@ from formats.listing import Site
 from storage import errors
 
 log = logging.getLogger("bookmarks")
-MAX_LOGGED_PATH = 200  # In characters. A client can send a path of any length.
+MAX_LOGGED_PATH = 200  # In characters, because a client can send a long path.
 _RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
 # A client that accepts only application/json gets PROBLEM_JSON, too.
 _PROBLEM_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
-# The status of the response for each exception that a handler may raise.
 STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     errors.Malformed: 400,
     errors.BadQuery: 400,
@@ -45,48 +44,50 @@ STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 
 
 def problem_of(request: Request, error: Exception, site: Site) -> Problem:
-    """Return the problem to report for an exception, and log an unexpected exception."""
+    """Return the problem to report for an exception, and log errors of the service."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
-    if type(error) not in STATUS_BY_ERROR:
+    status = STATUS_BY_ERROR.get(type(error))
+    if status is None:
         return _log_internal_error(request)
-    problem = Problem(STATUS_BY_ERROR[type(error)], str(error))
-    if isinstance(error, errors.Invalid):
-        problem.errors = error.errors
-    if isinstance(error, errors.Conflict):
-        problem.bookmark_url = site.bookmark(error.id)
-    if isinstance(error, errors.Gone):
-        problem.deleted = error.deleted
-    if isinstance(error, errors.Full | errors.Unavailable):
-        _log_disk_error(request, error)
-    if isinstance(error, errors.OutcomeUnknown):
-        problem.is_outcome_unknown = True
-    if problem.status == 503:
+    problem = Problem(status, str(error))
+    problem.is_outcome_unknown = isinstance(error, errors.OutcomeUnknown)
+    if status == 503:
         problem.headers["Retry-After"] = _RETRY_SECONDS
+    match error:
+        case errors.Invalid():
+            problem.errors = error.errors
+        case errors.Conflict():
+            problem.bookmark_url = site.bookmark(error.id)
+        case errors.Gone():
+            problem.deleted = error.deleted
+        case errors.Full() | errors.Unavailable():
+            _log_disk_error(request, error)
     return problem
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return the problem as a document, or as a page for a browser.
-
-    For 401, the page is the login page.
-    """
+    """Return the response to an error: a problem document, or a page for a browser."""
     problem = problem_of(request, error, site)
+    response = _represent(request, problem, site)
+    response.status = problem.status_line
+    response.headers = problem.headers | response.headers
     if problem.status == 410:
         # The id is never used again, so caches may keep the response.
         scope = "private" if site.has_login else "public"
-        problem.headers["Cache-Control"] = f"{scope}, max-age=86400"
-    if accepted_format(request, (_PROBLEM_DOCUMENT, formats.HTML)) is not formats.HTML:
-        response = respond_with(PROBLEM_JSON, _document(problem))
-    elif problem.status == 401:
-        # For Basic, the browser would open a password dialog over the page.
-        problem.headers["WWW-Authenticate"] = BEARER
-        response = respond_login_page(request, site)
-    else:
-        response = respond_with(HTML, write_problem(problem, site))
-    response.status = problem.status_line
-    response.headers |= problem.headers
+        response.headers["Cache-Control"] = f"{scope}, max-age=86400"
     return response
+
+
+def _represent(request: Request, problem: Problem, site: Site) -> Response:
+    if accepted_format(request, (_PROBLEM_DOCUMENT, formats.HTML)) is not formats.HTML:
+        return respond_with(PROBLEM_JSON, _document(problem))
+    if problem.status == 401:
+        response = respond_login_page(request, site)
+        # With Basic, the browser would open a password dialog over the page.
+        response.headers["WWW-Authenticate"] = BEARER
+        return response
+    return respond_with(HTML, write_problem(problem, site))
 
 
 def _document(problem: Problem) -> bytes:
@@ -107,8 +108,7 @@ def _document(problem: Problem) -> bytes:
 
 
 def _log_internal_error(request: Request) -> Problem:
-    """Log the current exception, and return a problem with the number of the log entry."""
-    # The client gets only the number, because the exception may show secrets.
+    # The client does not get the exception, which may show secrets.
     number = secrets.token_hex(8)
     path = _logged_path(request)
     log.exception("error %s at %s %r", number, request.method, path)

@@ -11,58 +11,64 @@ from wsgiref.types import WSGIApplication
 
 from formats.http.request import MAX_BODY, MAX_FILE
 
-# The settings of waitress. Sizes are in bytes, times in seconds.
+# Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # Larger than the service's own limits, whose errors are problem documents. waitress
-    # responds with plain text.
+    # Large, so that the service refuses a body: waitress would respond in plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # With more than this unsent, a thread waits for its slow client.
+    # If a response has more unsent bytes, its thread waits for the client.
     "outbuf_high_watermark": 1024**3,
-    # A connection needs up to 3 file descriptors, of usually 1,024.
+    # A connection needs up to 3 file descriptors, and a process usually has 1,024.
     "connection_limit": 300,
 }
 READING_THREADS = 4
-WRITING_THREADS = 8  # An import may take minutes.
+WRITING_THREADS = 8  # More, because an import may take minutes.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0
 
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
-    """Return a server, which SIGTERM or SIGINT ends after the current requests.
+    """Return a server that SIGTERM or SIGINT ends after the current requests.
 
     Raises OSError if it cannot listen.
     """
-    import waitress  # Other commands start faster without it.
+    # Other commands start faster without waitress.
+    from formats.http.waitress_fixes import Dispatcher
 
-    from formats.http.waitress_fixes import Dispatcher, FixedChannel
-
-    waitress.server.BaseWSGIServer.channel_class = FixedChannel
     # All threads inherit this mask, so only `sigwait` receives the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
     channels: dict[int, Any] = {}  # waitress keeps its connections in this dict.
-    settings = {**WAITRESS_SETTINGS, "host": host, "port": port, "map": channels}
+    settings = {**WAITRESS_SETTINGS, "map": channels, "_dispatcher": dispatcher}
     if trusted_proxy:
         settings["trusted_proxy"] = trusted_proxy
         settings["trusted_proxy_headers"] = PROXY_HEADERS
-    try:
-        dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
-        server = waitress.create_server(app, _dispatcher=dispatcher, **settings)
-    except OSError as error:
-        raise _cannot_listen(host, port, error.strerror) from error
-    except ValueError as error:
-        raise _cannot_listen(host, port, "the host name is unknown") from error
+    server = _listen(app, host, port, settings)
     stop = functools.partial(stop_on_signal, dispatcher, channels)
     threading.Thread(target=stop, daemon=True).start()
     return server
 
 
-def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
-    problem = f"Cannot listen on {host}:{port}: {reason}."
-    return OSError(f"{problem} Choose another address with --listen.")
+def _listen(
+    app: WSGIApplication, host: str, port: int, settings: Mapping[str, object]
+) -> Any:
+    import waitress
+
+    from formats.http.waitress_fixes import GuardedChannel
+
+    waitress.server.BaseWSGIServer.channel_class = GuardedChannel
+    try:
+        return waitress.create_server(app, host=host, port=port, **settings)
+    except OSError as error:
+        reason = error.strerror
+    except ValueError:
+        reason = "the host name is unknown"
+    raise OSError(
+        f"Cannot listen on {host}:{port}: {reason}. Choose another address with --listen."
+    )
 
 
 def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
@@ -70,7 +76,7 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        time.sleep(0.1)  # The main thread reads requests that have arrived.
+        time.sleep(0.1)  # Meanwhile, the main thread reads requests that have arrived.
         if dispatcher.is_idle() and not _is_sending(channels):
             break
     # `sys.exit` would end only this thread.
@@ -78,8 +84,5 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
 
 
 def _is_sending(channels: Mapping[int, Any]) -> bool:
-    for channel in list(channels.values()):
-        # The listening socket lacks this attribute.
-        if getattr(channel, "total_outbufs_len", 0):
-            return True
-    return False
+    # The listening socket has no `total_outbufs_len`.
+    return any(getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))

@@ -25,12 +25,11 @@ MAX_BODY = MAX_ENTRY  # The bytes of one bookmark, or of a form.
 MAX_FILE = 32 * 1024 * 1024  # The bytes of the files to import.
 MAX_JSON_CONTAINERS = 500_000  # The objects and arrays in a document.
 MAX_JSON_VALUES = 2_000_000
-# While the decoder is between the ends of two objects, no other thread runs. It needs up
-# to a second for this many values.
+# The decoder blocks all other threads until it ends an object.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
-_SEND_FILES = "A file of bookmarks goes to POST /-/import"
-# Without a uri, the body may be a file of bookmarks, sent to the wrong path.
-URI_MISSING = f"is required. {_SEND_FILES}"
+SEND_FILES_TEXT = "A file of bookmarks goes to POST /-/import"
+# A body without a uri may be a file of bookmarks.
+URI_MISSING_TEXT = f"is required. {SEND_FILES_TEXT}"
 
 
 def query_parameters(request: Request) -> Parameters:
@@ -55,10 +54,13 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 
 
 def read_fields(
-    request: Request, readers: Mapping[str, formats.Reader]
+    request: Request, readers: Mapping[str, formats.Reader], hint: str = ""
 ) -> dict[str, object]:
-    """Return the fields in the body. Raises HTTPError, Malformed or Invalid."""
-    media_type, parameters = _check_type(request, readers)
+    """Return the fields in the body. Raises HTTPError, Malformed or Invalid.
+
+    The error for another media type ends with the hint.
+    """
+    media_type, parameters = _check_type(request, readers, hint=hint)
     return readers[media_type](_read_body(request), parameters)
 
 
@@ -83,7 +85,7 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # The boundaries and headers of a multipart form are not counted as files.
+    # The boundaries and headers of a multipart form do not count as files.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -96,7 +98,6 @@ def read_files(request: Request) -> Iterator[ImportedEntry]:
 
 
 def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEntry]:
-    """Return the entries of a file. If `format` is empty, detect it."""
     if not format:
         format = detect_format(data)
     if format == "json":
@@ -110,17 +111,16 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
 def limit_json(document: bytes) -> None:
     """Raise HTTPError 413 if decoding would take long or block other requests."""
     utf_8 = decode(document).encode()  # The document may be UTF-16.
+    # Commas count the values, and opening brackets the objects and arrays.
     punctuation = outside_strings(utf_8, b"{[,")
-    commas = punctuation.count(b",")
-    containers = len(punctuation) - commas
-    if containers > MAX_JSON_CONTAINERS:
+    if punctuation.count(b"{") + punctuation.count(b"[") > MAX_JSON_CONTAINERS:
         raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
-    if commas >= MAX_JSON_VALUES:
+    if punctuation.count(b",") >= MAX_JSON_VALUES:
         raise _too_many(MAX_JSON_VALUES, "values")
-    for between_objects in punctuation.split(b"{"):
-        if between_objects.count(b",") >= MAX_JSON_VALUES_WITHOUT_OBJECT:
-            items = "values without an object between them"
-            raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, items)
+    longest_run = max(part.count(b",") for part in punctuation.split(b"{"))
+    if longest_run >= MAX_JSON_VALUES_WITHOUT_OBJECT:
+        items = "values without an object between them"
+        raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, items)
 
 
 def _too_many(limit: int, items: str) -> HTTPError:
@@ -135,9 +135,24 @@ def _too_many(limit: int, items: str) -> HTTPError:
 
 
 def _check_type(
-    request: Request, accepted: Collection[str], default: str = ""
+    request: Request, accepted: Collection[str], default: str = "", hint: str = ""
 ) -> tuple[str, dict[str, str]]:
-    """Return the media type and its parameters. Raises HTTPError 415 or Malformed."""
+    _refuse_compressed_or_partial(request)
+    content_type = request.environ.get("CONTENT_TYPE") or default
+    media_type, parameters = parse_options_header(content_type)
+    if media_type not in accepted:
+        detail = f"The body must be one of {', '.join(accepted)}."
+        if hint:
+            detail += f" {hint}."
+        raise _unsupported(detail, accepted)
+    charset = parameters.get("charset", "utf-8").lower()
+    declares_charset = media_type.endswith(("xml", "xbel"))
+    if charset not in ("utf-8", "us-ascii") and not declares_charset:
+        raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
+    return media_type, parameters
+
+
+def _refuse_compressed_or_partial(request: Request) -> None:
     environ = request.environ
     encoding = environ.get("HTTP_CONTENT_ENCODING") or "identity"
     if encoding.lower() != "identity":
@@ -146,18 +161,6 @@ def _check_type(
     if request.method == "PUT" and "HTTP_CONTENT_RANGE" in environ:
         # RFC 9110 section 14.5
         raise Malformed("The body must be complete. Send it without Content-Range.")
-    content_type = environ.get("CONTENT_TYPE") or default
-    media_type, parameters = parse_options_header(content_type)
-    if media_type not in accepted:
-        detail = f"The body must be one of {', '.join(accepted)}."
-        if accepted is formats.POST_READERS:
-            detail += f" {_SEND_FILES}."
-        raise _unsupported(detail, accepted)
-    charset = parameters.get("charset", "utf-8").lower()
-    declares_charset = media_type.endswith(("xml", "xbel"))
-    if charset not in ("utf-8", "us-ascii") and not declares_charset:
-        raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
-    return media_type, parameters
 
 
 def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
@@ -168,7 +171,6 @@ def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
 
 
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
-    """Return the body. Raises HTTPError for more than `limit` bytes, or Malformed."""
     length = _content_length(request)
     if length is None:
         body = _read_up_to(request, limit + 1)
@@ -184,7 +186,7 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
 
 
 def _content_length(request: Request) -> int | None:
-    """Return the length of the body, or None if the body is all of the WSGI input."""
+    """Return None if the whole WSGI input is the body."""
     length: int | None = request.content_length
     if length is not None:
         return length
@@ -196,14 +198,14 @@ def _content_length(request: Request) -> int | None:
 
 
 def _read_up_to(request: Request, size: int) -> bytes:
-    """Return `size` bytes of the body, or all if it has less. Raises Malformed."""
+    """Return `size` bytes of the body, or all if it has less."""
     chunks = []
     try:
         # `read` may return fewer bytes.
         while size and (chunk := request.environ["wsgi.input"].read(size)):
             chunks.append(chunk)
             size -= len(chunk)
-    except Exception as error:  # Each WSGI server raises other exceptions.
+    except Exception as error:  # Every WSGI server has its own exceptions.
         log.warning("A body cannot be read to its end: %r", error)
         raise Malformed("The body cannot be read to its end.") from error
     return b"".join(chunks)

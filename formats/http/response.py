@@ -14,7 +14,7 @@ NO_CONTENT = "204 No Content"
 SEE_OTHER = "303 See Other"
 NOT_MODIFIED = "304 Not Modified"
 
-# The headers of a request that decide the format and the compression.
+# These headers of a request decide the format and the compression.
 VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = {
     "Content-Security-Policy": (
@@ -59,9 +59,9 @@ def see_other(url: str) -> Response:
 
 
 def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
-    """Add the headers that every response has.
+    """Add the headers of every response.
 
-    `is_public` says that the response shows only public bookmarks.
+    `is_public` means that the response shows only public bookmarks.
     """
     headers = response.headers
     cache_control = "no-cache"

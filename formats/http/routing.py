@@ -1,7 +1,4 @@
-"""Find the handler for the path and the method of a request.
-
-The interfaces for programs, for people and for linkding's clients are a Router each.
-"""
+"""Find the handler for the path and the method of a request."""
 
 import functools
 import re
@@ -24,35 +21,35 @@ from storage.bookmark import ID
 from storage.errors import StorageError
 from storage.store import Store
 
-NOTHING_HERE = "There is nothing at this address."
+NOTHING_HERE_TEXT = "There is nothing at this address."
 # The patterns of the variables of path templates, except {field}.
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
-    "button": "delete|read|unread",  # In the pages' /-/{button}/{bookmark}.
+    "button": "delete|read|unread",
     "file": FILE_NAME,
     "other": "[^/]+",
     "number": "[0-9]{1,10}",  # An id in linkding's API, a number of 31 bits.
-    "verb": "archive|unarchive",  # In linkding's /api/bookmarks/{number}/{verb}/.
+    "verb": "archive|unarchive",
 }
 
 
 @dataclass
 class Service:
-    """What every handler gets: one object for the owner, one for visitors without a token."""
+    """What every handler gets: one object for the owner, and one for visitors."""
 
-    folder: Path  # The data folder.
+    folder: Path
     access_control: AccessControl
     configured_site: Site | None  # If None, each request names the address.
     open_caches: Callable[[], Caches]
-    is_visitor: bool
+    is_visitor: bool  # Without a token.
     _caches: Caches | None = None
 
     @property
     def cache(self) -> ResponseCache:
         """The cache of responses, opened with its store at the first use."""
-        # In Python 3.11, all objects share the lock of a `cached_property`: opening the
-        # folder of one host would delay all hosts.
+        # Not a `cached_property`, which in Python 3.11 would make all hosts wait while the
+        # folder of one host is opened.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:
@@ -61,7 +58,8 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The store; for visitors a `Reader` of the public bookmarks."""
+        """The store. For visitors, it is a `Reader`, which has no private bookmarks."""
+        # Visitors reach only handlers that call methods of `Reader`.
         return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:
@@ -71,27 +69,20 @@ class Service:
         if self.is_visitor:
             return Site(address.url, address.path, has_login, is_visitor=True)
         return Site(
-            url=address.url,
-            path=address.path,
-            has_login=has_login,
+            address.url,
+            address.path,
+            has_login,
             count_unread=self._count_unread,
-            host_tags=self._host_tags,
+            host_tags=lambda uri: self.store.host_tags(uri),
         )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         return View(self.site(request), parameters)
 
-    def _host_tags(self, uri: str) -> Sequence[str]:
-        return self.store.host_tags(uri)
-
     def _count_unread(self) -> int:
-        """Return the number of unread bookmarks, or the last known one.
-
-        The refresh is skipped where it is slow. An error here would lose what the user
-        has typed into a form.
-        """
+        # An old number is better than an error page, which would lose a typed form.
         with suppress(StorageError):
-            if not self.store.lacks_inotify():
+            if not self.store.lacks_inotify():  # Otherwise a refresh is slow.
                 self.store.refresh()
         return self.store.count(UNREAD)
 
@@ -102,9 +93,9 @@ class Route:
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
-    fields: Sequence[str] = ()  # The values that {field} in the template matches.
+    fields: Sequence[str] = ()  # The values of {field} in the template.
 
-    @functools.cached_property
+    @property
     def allow(self) -> str:
         """The value of the header Allow (RFC 9110 section 10.2.1)."""
         methods = {*self.handlers, "OPTIONS"}
@@ -130,7 +121,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Router:
-    """One interface of the service."""
+    """The interface for programs, for people or for linkding's clients."""
 
     paths: re.Pattern[str]  # Matches the beginnings of its paths.
     routes: Sequence[Route]
@@ -144,24 +135,23 @@ class Router:
         handler = route.handlers.get(method)
         if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:  # For a deleted bookmark, 410 and not 404 or 405.
+        if "id" in arguments:  # For a deleted bookmark, 410 rather than 404 or 405.
             service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
-            raise HTTPError(404, NOTHING_HERE)
+            raise HTTPError(404, NOTHING_HERE_TEXT)
         if method == "OPTIONS":
             return Response(NO_CONTENT, {"Allow": route.allow})
         detail = f"This path has no method {method}."
         raise HTTPError(405, detail, Allow=route.allow)
 
     def _find(self, path: str) -> tuple[Route, dict[str, str]]:
-        """Return the first route that matches, and the values of its variables."""
         for route in self.routes:
             arguments = route.match(path)
             if arguments is not None:
                 return route, arguments
-        raise HTTPError(404, NOTHING_HERE)
+        raise HTTPError(404, NOTHING_HERE_TEXT)
 
 
 def path_of(request: Request) -> str:
-    """Return the path below the service, decoded as Latin-1, because it may not be UTF-8."""
+    """Return the path below the service, decoded as Latin-1."""
     return request.environ.get("PATH_INFO") or "/"

@@ -8,21 +8,21 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# The framing of a chunked body is its chunk sizes, line ends, extensions and trailers. It
-# may have this many bytes, plus the framing of the content in chunks of 16 bytes.
+# The framing of a chunked body is everything but its content, such as the sizes of chunks.
+# It may have this many bytes, plus what chunks of 16 bytes need.
 MAX_FRAMING = 16_384
 _SIZE_OF_SMALL_CHUNK = 16
 _FRAMING_OF_SMALL_CHUNK = len(b"10\r\n" + b"\r\n")
 MIN_RATE = 1024  # In bytes per second. Slower requests are ended.
 
 
-class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types.
+class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types.
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # For a refused request, waitress would send only `100 Continue`.
+            # If the request was refused, waitress would send `100 Continue` and no error.
             self.expect_continue = False
         return consumed
 
@@ -38,10 +38,7 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
             raise ParsingError("Transfer-Encoding and Content-Length exclude each other")
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
-        """Refuse long chunk extensions and trailers, and tiny chunks.
-
-        waitress needs 4 seconds of CPU to parse 8 MiB of them.
-        """
+        """Refuse long extensions, long trailers and tiny chunks, which waitress parses slowly."""
         unfinished = len(body.control_line) + len(body.trailer)
         framing = self.body_bytes_received - len(body)
         small_chunks = len(body) // _SIZE_OF_SMALL_CHUNK
@@ -51,8 +48,8 @@ class FixedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no t
             self.completed = True
 
 
-class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
-    parser_class = FixedParser
+class GuardedChannel(HTTPChannel):  # type: ignore[misc]
+    parser_class = GuardedParser
     started = 0.0  # When the current request began to arrive.
     size = 0  # The bytes of the current request that have arrived.
 
@@ -63,8 +60,8 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         self.size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes a connection whose last activity is too old. A request below
-            # MIN_RATE gets an old one.
+            # waitress closes a connection that is inactive for too long. A request slower
+            # than MIN_RATE counts as inactive.
             latest = self.started + self.size / MIN_RATE
             self.last_activity = min(time.time(), latest)
         return result
@@ -73,13 +70,13 @@ class FixedChannel(HTTPChannel):  # type: ignore[misc]  # waitress has no types.
         try:
             return super().write_soon(data)
         except OSError:
-            # The temporary folder is full. waitress would retry the write forever, so close
-            # the connection.
+            # The temporary folder is full. Close the connection, because waitress would retry
+            # forever.
             self.will_close = True
             raise
 
 
-class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress has no types.
+class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
     """Separate threads for requests that write, because they may wait for a lock."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
