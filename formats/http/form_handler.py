@@ -18,25 +18,21 @@ from storage.bookmark import clean
 from storage.errors import Invalid
 
 Fields = dict[str, Any]
-# Writes a page that shows a form again, from the form's fields and path, and the error.
+# Writes a page that shows a form again, from its fields, its path and the error.
 _FormWriter = Callable[[Fields, str, Problem, Site], str]
+_Handler = Callable[..., Response]
 
 
 def respond_page(content: str, status: str = OK) -> Response:
     return respond_with(HTML, content.encode(), status)
 
 
-def form_handler(
-    write_again: _FormWriter,
-) -> Callable[[Callable[..., Response]], Callable[..., Response]]:
+def form_handler(write_again: _FormWriter) -> Callable[[_Handler], _Handler]:
     """Return a decorator that reads a form and passes its fields to the handler.
 
-        @form_handler(write_form)
-        def add(service: Service, request: Request, fields: Fields) -> Response:
-
-    If the handler raises an error, `write_again` writes a page with all that was typed.
+    If the handler raises an error, `write_again` writes a page with all that the user typed.
     """
-    def decorate(handler: Callable[..., Response]) -> Callable[..., Response]:
+    def decorate(handler: _Handler) -> _Handler:
         @functools.wraps(handler)
         def handle(service: Service, request: Request, **arguments: str) -> Response:
             fields = fields_by_name(read_form(request))
@@ -56,26 +52,23 @@ def form_handler(
 def _respond_problem(page: str, problem: Problem) -> Response:
     response = respond_page(page, problem.status_line)
     if problem.deleted:
-        # 410 would say that the address of the form is gone, not the bookmark.
+        # 410 would mean that the address of the form is gone, and not the bookmark.
         response.status = "409 Conflict"
     response.headers |= problem.headers  # Such as Retry-After.
     return response
 
 
 def checked_ids(fields: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the checked bookmarks. Raises Invalid for none."""
+    """Return the ids of the checked bookmarks. Raises Invalid if there are none."""
     ids = list(dict.fromkeys(fields.get("selected", ())))
     if not ids:
         raise Invalid([("Bookmarks", "are missing: check some in the list")])
     return ids
 
 
-def typed_tags(fields: Mapping[str, Any], missing: str = "some") -> list[str]:
-    """Return the tags that were typed into a form. Raises Invalid.
-
-    If there are none, the error asks to write `missing`.
-    """
+def typed_tags(fields: Mapping[str, Any], what_to_write: str = "some") -> list[str]:
+    """Return the tags that were typed into a form. Raises Invalid if there are none."""
     tags = list(clean({"tags": fields.get("tags", [])})["tags"])
     if not tags:
-        raise Invalid([("tags", f"are missing: write {missing}")])
+        raise Invalid([("tags", f"are missing: write {what_to_write}")])
     return tags

@@ -1,4 +1,4 @@
-"""linkding's REST API (https://linkding.link/api/), for linkding's extensions, apps and scripts."""
+"""linkding's REST API (https://linkding.link/api/), for clients of linkding."""
 
 import functools
 import re
@@ -28,7 +28,7 @@ from storage.retag import RetagReport, replace_tag
 from storage.store import Store
 
 _ARCHIVED = shapes.TAG_BY_FLAG["is_archived"]
-_REQUIRED = "This field is required."
+_REQUIRED_TEXT = "This field is required."
 _PAGE_SIZE = 100
 
 # --- Lists ---
@@ -110,17 +110,14 @@ def delete_tag(service: Service, request: Request, number: str) -> Response:
 
 
 def add_tag(service: Service, request: Request) -> Response:
-    """POST /api/tags/: respond with the tag, but store nothing.
-
-    In this service a tag exists only on bookmarks.
-    """
+    """POST /api/tags/: respond with the tag. Store nothing: tags exist only on bookmarks."""
     sent = _read_members(request, ["name"])
     if "name" not in sent:
-        raise Invalid([("name", _REQUIRED)])
+        raise Invalid([("name", _REQUIRED_TEXT)])
     try:
         tags = shapes.parse_tags([sent["name"]])
     except Invalid as error:
-        # The error names our field `tags`, but the client has sent `name`.
+        # The error names the field `tags`, but the client has sent `name`.
         reasons = [("name", reason) for _, reason in error.errors]
         raise Invalid(reasons) from None
     if len(tags) != 1:
@@ -129,16 +126,13 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def _tags(store: Store) -> list[str]:
-    """Return all tags except `unread` and others that linkding shows as flags."""
+    """Return all tags except those that linkding shows as flags, such as `unread`."""
     counts, _untagged, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
 
 
 def _find_tag(store: Store, number: str) -> str:
-    """Return the tag that has this number.
-
-    Raises HTTPError 404 if no tag or several tags have the number.
-    """
+    """Return the only tag that has this number."""
     wanted = int(number)
     found = [tag for tag in _tags(store) if number_of_id(fold_tag(tag)) == wanted]
     if len(found) != 1:
@@ -172,26 +166,25 @@ def check(service: Service, request: Request) -> Response:
     """GET /api/bookmarks/check/: the bookmark of a url, or null."""
     url = first_values(query_parameters(request)).get("url", "").strip()
     if not url:
-        raise Invalid([("url", _REQUIRED)])
+        raise Invalid([("url", _REQUIRED_TEXT)])
     document = None
     entry = service.store.holder(url)
     if entry:
         document = shapes.bookmark_document(entry.bookmark)
-    # This service reads no web pages, as linkding does for `metadata`, and has no rules
-    # for `auto_tags`.
+    # Only linkding reads web pages, for `metadata`, and has rules, for `auto_tags`.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
     return _respond({"bookmark": document, "metadata": metadata, "auto_tags": []})
 
 
 def create(service: Service, request: Request) -> Response:
     """POST /api/bookmarks/: create a bookmark, or add to the one that has the url."""
-    sent = _read_members(request, shapes.MEMBERS)
+    sent = _read_members(request, shapes.MEMBERS_TO_CREATE)
     url = sent.pop("url", None)
     if not url:
-        raise Invalid([("url", _REQUIRED)])
+        raise Invalid([("url", _REQUIRED_TEXT)])
     # The form of linkding's browser extension shows the stored tags, so the sent tags
-    # replace them. The extension's context menu does not, so the sent tags are added.
-    replaces_tags = _is_sent_by_form(sent)
+    # replace them. The context menu does not show them, so its tags are added to them.
+    is_sent_by_form = "notes" in sent
     for name in ("title", "description", "notes"):
         if not sent.get(name):  # An empty text must not overwrite a stored one.
             sent.pop(name, None)
@@ -199,17 +192,13 @@ def create(service: Service, request: Request) -> Response:
     with service.store.transaction() as folder:
         before = folder.holder(uri)
         if before:
-            after = _add_to(before.bookmark, sent, replaces_tags=replaces_tags)
+            after = _add_to(before.bookmark, sent, replaces_tags=is_sent_by_form)
         else:
             fields = {"uri": uri, **shapes.fields_to_store(sent)}
             after = rules.create(fields, folder.mint())
         folder.put(after, before)
     # linkding responds 201 even if the bookmark existed.
     return _respond(shapes.bookmark_document(after), CREATED)
-
-
-def _is_sent_by_form(sent: Members) -> bool:
-    return "notes" in sent  # The context menu sends no notes.
 
 
 def _add_to(
@@ -225,9 +214,9 @@ def _add_to(
 
 def update(service: Service, request: Request, number: str) -> Response:
     """PUT and PATCH /api/bookmarks/{number}/: set the sent members. PUT needs `url`."""
-    sent = _read_members(request, shapes.WRITABLE_MEMBERS)
+    sent = _read_members(request, shapes.MEMBERS_TO_UPDATE)
     if request.method == "PUT" and "url" not in sent:
-        raise Invalid([("url", _REQUIRED)])
+        raise Invalid([("url", _REQUIRED_TEXT)])
     return _respond(shapes.bookmark_document(_update(service.store, number, sent)))
 
 
@@ -257,14 +246,13 @@ def _update(store: Store, number: str, sent: Members) -> Bookmark:
 
 
 def _find_id(store: Store, number: str) -> str:
-    """Return the id of the bookmark, or deleted bookmark, that has this number.
+    """Return the id of the only bookmark, existing or deleted, that has this number.
 
-    Raises HTTPError 404 if none or several have the number, so that a client cannot
-    change the wrong bookmark.
+    Raises HTTPError 404, so that a client cannot change the wrong bookmark.
     """
     ids = store.ids_of_number(int(number))
     if len(ids) != 1:
-        # The message names no ids, because some bookmarks may be private.
+        # The message does not name the ids, because some bookmarks may be private.
         raise HTTPError(
             404,
             "No bookmark has this number, or several have it, which "
@@ -299,10 +287,7 @@ def get_health(service: Service, request: Request) -> Response:
 
 
 def _read_members(request: Request, members: Iterable[str]) -> dict[str, object]:
-    """Return the members of the body that have these names.
-
-    A member that is null counts as not sent. Raises HTTPError or Malformed.
-    """
+    """Return the members of the body that have these names and are not null."""
     body = read_fields(request, formats.JSON_AND_FORM_READERS)
     return {name: body[name] for name in members if body.get(name) is not None}
 
@@ -312,7 +297,7 @@ def _respond(document: Members, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return the response to an error, in the shape of linkding's errors."""
+    """Return an error in the shape of linkding's errors."""
     problem = problem_of(request, error, site)
     document = shapes.problem_document(problem)
     problem.status = shapes.LINKDING_STATUS_BY_STATUS.get(problem.status, problem.status)
@@ -336,7 +321,7 @@ ROUTES = (
     Route("/api/user/profile/", {"GET": get_profile}),
     Route("/api/bundles/", {"GET": list_bundles}),
 )
-# Some clients leave out the last slash, because linkding redirects them.
+# Serve clients that leave out the last slash, because linkding redirects them.
 _WITHOUT_SLASH = [
     Route(route.template.rstrip("/"), route.handlers) for route in ROUTES
 ]

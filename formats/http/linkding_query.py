@@ -66,17 +66,13 @@ def _parse_search(text: str) -> Search | None:
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Put quotation marks around a tag with a no-break space: `#"two words"`.
-
-    Otherwise a search would end the tag at the space.
-    """
+    """Quote a tag such as `#"two words"`, so that its no-break space does not end it."""
     if LINKDING_SPACE not in searched["tag"]:
         return searched[0]
     return f'#"{searched["tag"]}"'
 
 
 def _parse_date(values: Mapping[str, str], name: str) -> str:
-    """Return the date in a parameter, or "" if it is missing. Raises Invalid."""
     if not values.get(name):
         return ""
     date = parse_date(values[name])

@@ -9,7 +9,7 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
 from storage.numbers import number_of_id
 
-# The version of linkding that has this API. Clients refuse older versions.
+# The version of linkding that has this API, because clients refuse older versions.
 LINKDING_VERSION = "1.44.0"
 Members = Mapping[str, object]  # The members of a JSON object, by name.
 
@@ -24,17 +24,15 @@ _MEMBER_BY_FIELD = {
     "modified": "date_modified",
 }
 _DATES = ("date_added", "date_modified")
-# A client may send these members to create a bookmark.
-MEMBERS = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
-# A client may send these members to update a bookmark.
-WRITABLE_MEMBERS = tuple(name for name in MEMBERS if name not in _DATES)
+MEMBERS_TO_CREATE = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
+MEMBERS_TO_UPDATE = tuple(name for name in MEMBERS_TO_CREATE if name not in _DATES)
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
-# Clients separate tags by spaces, so they send this character for a space in a tag.
+# Clients separate tags by spaces, so this character stands for a space in a tag.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
-# linkding's notes are stored in the description, below this line, also by the import.
+# linkding's notes are stored in the description, below this line. The import does the same.
 _NOTES_LINE = "Notes:"
-_URL_EXISTS = "A bookmark with this URL already exists."
-# linkding's status for a status of this service, where they differ.
+_URL_EXISTS_TEXT = "A bookmark with this URL already exists."
+# linkding's status for a status of this service, if they differ.
 LINKDING_STATUS_BY_STATUS = {409: 400, 410: 404, 422: 400}
 
 # The settings of a linkding user. Clients cannot change them.
@@ -74,7 +72,7 @@ def bookmark_document(bookmark: Bookmark) -> Members:
         **flags,
         "date_added": show_date(bookmark.created),
         "date_modified": show_date(bookmark.modified),
-        # This service reads no web pages, so it does not know these values.
+        # This service does not read web pages, so it does not know these values.
         "favicon_url": None,
         "preview_image_url": None,
         "website_title": None,
@@ -94,7 +92,6 @@ def _split_notes(text: str) -> tuple[str, str]:
 
 
 def _join_notes(description: str, notes: str) -> str:
-    """Return the description that stores linkding's description and notes."""
     if not notes:
         return description
     return f"{description}\n\n{_NOTES_LINE}\n{notes}".strip()
@@ -117,7 +114,7 @@ def show_date(date: str) -> str:
 def problem_document(problem: Problem) -> Members:
     """Return linkding's object for an error."""
     if problem.status == 409:
-        return {"url": [_URL_EXISTS]}
+        return {"url": [_URL_EXISTS_TEXT]}
     if problem.status == 400:
         return {"non_field_errors": [problem.detail]}
     if not problem.errors:
@@ -142,7 +139,7 @@ def fields_to_store(
             fields[field] = sent[name]
     for field in ("created", "modified"):
         if field in fields:
-            # If the text is no date, `rules.clean` raises Invalid.
+            # If the text is not a date, `rules.clean` raises Invalid.
             fields[field] = parse_date(fields[field]) or fields[field]
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)
@@ -151,7 +148,6 @@ def fields_to_store(
 
 
 def _new_description(sent: Members, stored: str) -> str:
-    """Return the stored description with the sent description or notes."""
     description, notes = _split_notes(stored)
     if "description" in sent:
         description = rules.clean({"description": sent["description"]})["description"]
@@ -161,7 +157,7 @@ def _new_description(sent: Members, stored: str) -> str:
 
 
 def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tags of a bookmark after the sent tags and flags. Raises Invalid."""
+    """Return the tags to store: the sent names, otherwise the stored ones, and the flags."""
     stored_names = tuple(tag for tag in stored if not stores_flag(tag))
     stored_flags = {fold_tag(tag) for tag in stored if stores_flag(tag)}
     names = stored_names
@@ -175,13 +171,13 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
         if is_set:
             flags.add(tag)
     if names == stored_names and flags == stored_flags:
-        # Another order of the tags would count as a change of the bookmark.
+        # Keep the order of the tags, because another order would be a change.
         return stored
     return (*names, *sorted(flags))
 
 
 def parse_tags(names: object) -> tuple[str, ...]:
-    """Return the tags in an array or in a text with commas. Raises Invalid."""
+    """Return the tags in an array or a text with commas. Raises Invalid."""
     if isinstance(names, str):
         names = [names]
     if isinstance(names, list):

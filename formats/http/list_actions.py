@@ -33,7 +33,8 @@ from storage.transaction import Transaction
 @form_handler(write_not_done)
 def change_selected(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/selected: change or delete the checked bookmarks."""
-    return _press(service, request, fields, checked_ids(fields), fields.get("do", ""))
+    button = fields.get("do", "")
+    return _apply_button(service, request, fields, checked_ids(fields), button)
 
 
 @form_handler(write_not_done)
@@ -41,13 +42,12 @@ def change_one(
     service: Service, request: Request, fields: Fields, bookmark: str, button: str
 ) -> Response:
     """POST /-/delete/{id}, /-/read/{id} or /-/unread/{id}: delete or change one bookmark."""
-    return _press(service, request, fields, [bookmark], button)
+    return _apply_button(service, request, fields, [bookmark], button)
 
 
-def _press(
+def _apply_button(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], button: str
 ) -> Response:
-    """Do what the pressed button means, such as "delete", to these bookmarks."""
     results = _act_on_all(service.store, ids, button, fields)
     if results.all_failed:
         _, first_error = results.failed[0]
@@ -58,18 +58,14 @@ def _press(
 def _act_on_all(
     store: Store, ids: Sequence[str], button: str, fields: Fields
 ) -> ChangedBookmarks:
-    """Act on the bookmarks in batches, and return what happened to them.
-
-    Raises StorageError if an error occurs before any bookmark was changed.
-    """
-    action = _action_of(button, fields)
-    shown_versions = set(fields.get("_shown", "").split())
-
-    def act_on_one(folder: Transaction, id: str) -> _Result:
-        return _act_unless_newer(folder, id, shown_versions, action)
-
-    is_kept = store.trash.keep_deleted != 0
-    results = ChangedBookmarks(is_deletion=button == "delete", is_kept=is_kept)
+    act_on_one = functools.partial(
+        _act_unless_newer,
+        shown_versions=set(fields.get("_shown", "").split()),
+        action=_action_of(button, fields),
+    )
+    results = ChangedBookmarks(
+        is_deletion=button == "delete", is_kept=store.trash.keep_deleted != 0
+    )
     try:
         for outcome in change_in_batches(store, ids, act_on_one):
             _add_outcome(results, outcome)
@@ -80,16 +76,14 @@ def _act_on_all(
     except StorageError as error:
         if not results.done:
             raise
-        # Earlier batches are stored. The remaining bookmarks were left alone.
-        remaining = len(ids) - results.count
-        results.failed += [(None, error)] * remaining
+        # The remaining bookmarks were left alone.
+        results.failed += [(None, error)] * (len(ids) - results.count)
     return results
 
 
 def _respond(
     results: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
 ) -> Response:
-    """Redirect to the list, or respond with a page that has details or a button to undo."""
     if results.is_deletion or not results.is_complete:
         page = write_changed_bookmarks(results, site, list_query)
         return respond_page(page, _status(results))
@@ -107,10 +101,7 @@ def _status(results: ChangedBookmarks) -> str:
     return "412 Precondition Failed"
 
 
-# --- One bookmark ---
-
-# A function that does what a button means to one bookmark. Raises Gone, Invalid or
-# Unreadable.
+# Does what a button means to one bookmark.
 _Action = Callable[[Transaction, Entry], None]
 
 
@@ -118,15 +109,14 @@ class _Result(NamedTuple):
     """What happened to one bookmark."""
 
     entry: Entry  # The bookmark as it was before the change.
-    # Left alone, because another client has changed it since the page was shown.
-    is_newer: bool = False
+    is_newer: bool = False  # Left alone: another client has changed it meanwhile.
     error: StorageError | None = None  # Left alone because of this error.
 
 
 def _act_unless_newer(
     folder: Transaction, id: str, shown_versions: set[str], action: _Action
 ) -> _Result:
-    """Change a bookmark, unless it has another version than the page has shown."""
+    """Act on a bookmark, unless the page has shown another version of it."""
     entry = folder.get(id)
     if shown_version(entry) not in shown_versions:
         return _Result(entry, is_newer=True)
@@ -151,10 +141,6 @@ def _add_outcome(results: ChangedBookmarks, outcome: Outcome[str, _Result]) -> N
 
 
 def _action_of(button: str, fields: Fields) -> _Action:
-    """Return what a button does to each bookmark.
-
-    Raises Malformed for an unknown button, or Invalid for the typed tags.
-    """
     match button:
         case "delete":
             return Transaction.delete

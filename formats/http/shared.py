@@ -4,17 +4,17 @@ import re
 from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# At the end of an address, these belong to the sentence around it.
+# At the end of an address, these belong to the sentence.
 _PUNCTUATION = ".,;:!?'\"’”»"
-# At its end, a closing bracket belongs to the address only if the opening one does.
+# A closing bracket at the end belongs to the address if the opening bracket is in it.
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     """Return the form's values for a shared `title`, `text` and `uri`.
 
-    Most apps share a text that contains the address. Its rest becomes the title or, if
-    there is one, the description.
+    Most apps share a text with the address. The rest of the text becomes the title or,
+    if the app shares a title, the description.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()
@@ -31,7 +31,7 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a text, without punctuation at its end."""
+    """Return the first web address in a text, without the punctuation after it."""
     match = _ADDRESS.search(text)
     if not match:
         return ""

@@ -30,8 +30,8 @@ def show_similar(service: Service, request: Request) -> Response:
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
     """POST /-/keep/{id}: merge similar bookmarks into one, which gets the tags of all.
 
-    The bookmarks named in `others` are deleted. If a bookmark of the group has changed
-    since the page was made, nothing is done.
+    The bookmarks named in `others` are deleted. Nothing is done if a bookmark of the group
+    has changed since the page was made.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_MEMBERS_SHOWN:
@@ -57,7 +57,6 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
 
 
 def _merge(folder: Transaction, kept: Entry, others: Sequence[Entry]) -> None:
-    """Delete the others, and add their tags to the kept bookmark. Raises Invalid."""
     tags = list(kept.bookmark.tags)
     for entry in others:
         tags += entry.bookmark.tags

@@ -13,31 +13,20 @@ from formats.listing import list_address, with_query
 from storage.bookmark import fold_tag
 from storage.errors import Malformed
 from storage.query import Query, fold_tags
-from storage.retag import RetagReport, clean_retagging, replace_tag, retag
+from storage.retag import Retagging, RetagReport, clean_retagging, replace_tag, retag
 from storage.selection import TagCounts
 
 
 @form_handler(write_not_done)
 def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list, or ask before removing."""
-    members: dict[str, object] = {}
-    for name in ("tag", "q", "expected"):
-        if name in fields:
-            members[name] = fields[name]
-    action = fields.get("do")
-    is_question = action == "ask"
-    if is_question:
-        action = "remove"
-    if action not in ("add", "remove"):
-        raise Malformed("The form must say what to do: add or remove.")
-    members[action] = typed_tags(fields)
-    retagging = clean_retagging(members)
+    retagging = _read_retagging(fields)
     entries = service.store.select(retagging.query).entries
-    # If this number is not the expected one, the form is shown again, with this number.
+    # If another number was expected, the form is shown again with this number.
     fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     site = service.site(request)
-    if is_question:
+    if fields["do"] == "ask":
         removed = set(fold_tags(retagging.remove))
         count = sum(not removed.isdisjoint(entry.tags) for entry in entries)
         page = write_removal_question(fields, retagging.remove, count, site)
@@ -47,18 +36,31 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     return see_other(address)
 
 
+def _read_retagging(fields: Fields) -> Retagging:
+    members: Fields = {name: fields[name] for name in ("tag", "q", "expected") if name in fields}
+    match fields.get("do"):
+        case "add":
+            members["add"] = typed_tags(fields)
+        case "remove" | "ask":
+            members["remove"] = typed_tags(fields)
+        case _:
+            raise Malformed("The form must say what to do: add or remove.")
+    return clean_retagging(members)
+
+
 @form_handler(write_not_done)
 def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/tags: rename, merge or delete tags.
 
-    If `expected` is not the number of bookmarks that have the old or the new tags, ask
-    the user to confirm it.
+    Ask the user to confirm the number of bookmarks that have the old or the new tags,
+    unless it is `expected`.
     """
     site = service.site(request)
+    # Without blank tags.
     old = [tag for tag in fields.get("tag", []) if fold_tags([tag])]
     new: list[str] = []
     if fields.get("do") != "delete":
-        new = typed_tags(fields, missing="the new name")
+        new = typed_tags(fields, what_to_write="the new name")
     old_counts = _count(service, old)
     new_counts = _count(service, _without(new, old))
     total = sum(count for _tag, count in [*old_counts, *new_counts])
@@ -75,13 +77,13 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
 
 
 def _without(tags: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the tags that differ from the others in more than case."""
+    """Return the tags that are not among the others, ignoring case."""
     folded = {fold_tag(tag) for tag in others}
     return [tag for tag in tags if fold_tag(tag) not in folded]
 
 
 def _count(service: Service, tags: Sequence[str]) -> TagCounts:
-    """Return the tags that bookmarks have, with the numbers of bookmarks."""
+    """Return the tags that have bookmarks, with the numbers of bookmarks."""
     counts = []
     for tag in tags:
         page = service.store.select(Query(fold_tags([tag]), limit=0))
