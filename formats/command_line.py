@@ -54,8 +54,8 @@ def configured_application(
     options = _parse(["serve"], version)  # The environment sets the defaults of the options.
     options.make_app = make_app
     options.make_host_app = make_host_app
-    # Without --hosts, a service without a token accepts only loopback names and the host of
-    # --base-url as Host.
+    # Without --hosts, a service that has no token answers only requests for loopback names and for
+    # the host of --base-url.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]
@@ -102,7 +102,7 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _define_check(subparsers)
     options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
-        # These are likely mistakes: everybody could read and write, or --data would be served.
+        # An empty value is likely a mistake, after which everybody could read and write.
         _refuse_empty_value("--token-file", options.token_file)
         _refuse_empty_value("--hosts", options.hosts)
     return options

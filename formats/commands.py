@@ -135,7 +135,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file. An unreadable file yields a skipped entry with the reason."""
+    """Yield the entries of a file, or for an unreadable file a skipped entry with the reason."""
     try:
         yield from read_entries(_read(name), format, "" if name == "-" else name)
     except Malformed as error:
@@ -160,7 +160,7 @@ def _deferred_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-    # In the background of a script, `handler` is the constant SIG_IGN.
+    # If a script runs the command in the background, `handler` is SIG_IGN.
     if received_signals and callable(handler):
         handler(signal.SIGINT, None)
 
@@ -325,7 +325,7 @@ def _open(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder. Print a notice if the folder is new: its name may be wrong."""
+    """Return the store of a folder. Print a notice if it is new, as after a misspelt name."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
     if is_new and options.dry_run:

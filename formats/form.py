@@ -10,7 +10,7 @@ from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
 
 MAX_FIELDS = 2_000  # The form of a list sends a field for each checked bookmark.
-_TOO_MANY = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
+_TOO_MANY_TEXT = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
 # A form may repeat these fields, whose values are tags separated by commas.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
@@ -37,7 +37,7 @@ def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
     except UnicodeDecodeError:
         raise Malformed("It is not UTF-8.") from None
     except ValueError:
-        raise Malformed(_TOO_MANY) from None
+        raise Malformed(_TOO_MANY_TEXT) from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
@@ -63,7 +63,8 @@ def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[st
 def read_uploads(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, bytes]]:
     """Return the name and content of each file in a form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
-    if not parts or not all(part.file_name for part in parts):
+    are_files = all(part.file_name for part in parts)
+    if not parts or not are_files:
         raise Invalid([("file", "must be a file that you choose, without other fields")])
     return [(str(part.file_name), bytes(part.value)) for part in parts]
 
@@ -98,7 +99,7 @@ def _add_event(parts: list[_Part], event: MultipartSegment | bytearray | None) -
         parts[-1].value.extend(event)
         return
     if len(parts) == MAX_FIELDS:
-        raise Malformed(_TOO_MANY)
+        raise Malformed(_TOO_MANY_TEXT)
     parts.append(_Part(event.name, event.filename, bytearray()))
 
 

@@ -12,7 +12,7 @@ from storage.index import Entry
 from storage.nesting import is_too_deep
 
 _encode = msgspec.json.Encoder().encode
-_BATCH_LENGTH = 20  # The number of bookmarks that are written at once.
+_BOOKMARKS_AT_ONCE = 20
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -20,7 +20,7 @@ def write(listing: Listing) -> Iterator[bytes]:
     rest = listing.bookmarks
     is_empty = True
     separator = b"[\n"
-    while batch := list(islice(rest, _BATCH_LENGTH)):
+    while batch := list(islice(rest, _BOOKMARKS_AT_ONCE)):
         yield separator + b",\n".join(map(_encode, batch))
         separator = b",\n"
         is_empty = False
@@ -62,7 +62,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def parse_strictly(text: str) -> object:
-    """Return the value of a JSON text without NaN and repeated names.
+    """Return the value of a JSON text. NaN and repeated names are refused.
 
     Raises Malformed with a predicate, such as "is nested too deeply".
     """
@@ -72,7 +72,7 @@ def parse_strictly(text: str) -> object:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
-        # For a message such as "Unterminated string starting at".
+        # "Unterminated string starting at" is cut to "unterminated string".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 

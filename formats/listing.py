@@ -21,11 +21,10 @@ RESULTS: Mapping[str, str] = {
     "erased": "deleted for good",
 }
 
-# The parameters of the feed, of a list, and of a link that leads back to a list.
 _RANGE_PARAMETERS = ("limit", "offset")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
-_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
-_LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
+_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")  # On all pages of a list.
+_LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)  # Of links back to a list.
 
 # How many characters repetitions of the filter may add to a page.
 _MAX_REPETITION_PER_BOOKMARK = 2_500

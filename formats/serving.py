@@ -61,7 +61,7 @@ def _parse_address(value: str) -> tuple[str, int]:
 
 
 def configure(options: argparse.Namespace, is_private: bool) -> Any:
-    """Return the application. Exit if it needs a token, because it is not private, and has none."""
+    """Return the application. Exit if it has no token and is not private."""
     app = _make_app(options)
     if not app.access_control.tokens:
         _check_without_token(options, is_private)
@@ -81,7 +81,7 @@ def _make_app(options: argparse.Namespace) -> Any:
 
 
 def _check_without_token(options: argparse.Namespace, is_private: bool) -> None:
-    """Warn of an option that has no effect, and exit if other machines could change bookmarks."""
+    """Warn of a useless option, and exit if other machines could change bookmarks."""
     if options.public_read and not options.hosts:
         warning = "--public-read does nothing without a token: everybody can read and write."
         logging.getLogger("bookmarks").warning(warning)

@@ -88,7 +88,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the bookmark, with empty ones that XBEL leaves out, for PUT.
+    """Return all fields of the bookmark for PUT; those that XBEL leaves out are empty.
 
     Raises Malformed or Invalid.
     """

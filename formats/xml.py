@@ -63,12 +63,12 @@ class Collector:
         self.root = ""  # The tag of the root element.
         self.elements: list[Element] = []
         self.line: Callable[[], int] = lambda: 0  # `parse` sets it to the line of the parser.
-        self._depth = 0  # The number of elements that have begun, but not ended.
-        # The folders and, last, the entry that have not ended. The first is the document.
+        self._depth = 0  # The number of elements around the current place.
+        # The folders and entry around the current place. The first stands for the document.
         self._stack = [Element(folder_tag, line=0, depth=0, level=-1, attributes={})]
         # The pieces of the text that is being collected, if any.
         self._text: list[str] | None = None
-        self._text_depth = 0  # The depth of its element.
+        self._text_depth = 0  # The depth of the element with this text.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1

@@ -28,7 +28,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # The digest of the body, for the entity tag.
-    changed_at: float = 0.0  # Always 1970, because a changed file gets another name.
+    changed_at: float = 0.0  # Constant, because a changed file gets another name.
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def _read(file: str) -> Asset:
 
 
 def _with_served_names(manifest: bytes) -> bytes:
-    """Return the manifest with the served names of the icons, for which only icons are read."""
+    """Return the manifest with the served names of the icons, which depend only on the icons."""
     for icon in ("icon.svg", "icon.png", "large.png", "touch.png"):
         old = f'"{icon}"'
         new = f'"{served_name(icon)}"'

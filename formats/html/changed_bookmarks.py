@@ -25,7 +25,7 @@ class ChangedBookmarks(msgspec.Struct):
     changed_meanwhile: list[Entry] = []
     # Left alone because of an error; None stands for a bookmark that cannot be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    unknown_count: int = 0  # Because of a disk error, these may be changed or not.
+    unknown_count: int = 0  # The number that may be changed or not, after a disk error.
     unknown_reason: str = ""
 
     @property
@@ -40,7 +40,7 @@ class ChangedBookmarks(msgspec.Struct):
 
     @property
     def all_failed(self) -> bool:
-        """Whether no bookmark was changed, only because of errors."""
+        """Whether errors kept all bookmarks from being changed."""
         return self.unknown_count == 0 and self.count == len(self.failed)
 
 

@@ -42,7 +42,7 @@ _INPUTS = {
     ),
     "description": _Input("Description", is_multiline=True),
 }
-for _name in WRITABLE_FIELDS:  # A field that bookmarks get later has a plain input.
+for _name in WRITABLE_FIELDS:  # Any other field gets a plain input.
     _INPUTS.setdefault(_name, _Input(_name.capitalize()))
 LABELS = {name: input.label for name, input in _INPUTS.items()}
 

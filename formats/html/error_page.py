@@ -63,7 +63,7 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem, which tells nothing about the collection."""
+    """Return the page of a problem, which must not show how many bookmarks are unread."""
     site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:

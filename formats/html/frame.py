@@ -242,7 +242,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     if not texts:
         return ""
     notice = " ".join(texts)
-    # script.js adds the notice later. Screen readers then read out an alert, but not a status.
+    # Screen readers do not read out a status that script.js adds later, but an alert.
     return f'<p class="saved" role="alert">{notice}</p>\n'
 
 

@@ -36,7 +36,7 @@ data-completes="tags"{attributes}></div>
 
 
 def buttons(labels: Mapping[str, str]) -> str:
-    """Return a button for each label, which sends its key."""
+    """Return a button for each label. The button sends the key of its label."""
     html = ""
     for action, label in labels.items():
         style = _CLASSES.get(action, "quiet")
@@ -71,7 +71,7 @@ def retag_menu(listing: Listing) -> str:
         return ""
     hidden: Parameters = [
         *listing.filter,
-        ("expected", str(total)),  # For another number, the service changes nothing.
+        ("expected", str(total)),  # If this has changed, the service changes nothing.
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)

@@ -53,7 +53,8 @@ def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     names = [name for name, _ in problem.errors]
-    if not names or any(name not in LABELS for name in names):
+    are_in_form = all(name in LABELS for name in names)
+    if not names or not are_in_form:
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
     # Each error stands below its field.
     links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in names]

@@ -11,7 +11,7 @@ from storage.index import Entry
 from storage.similar import Group, similar_key
 
 _MAX_GROUPS_SHOWN = 100
-MAX_MEMBERS_SHOWN = 50  # Of one group: each member has a button with the ids of all others.
+MAX_MEMBERS_SHOWN = 50  # Of one group, because each button has the ids of all others.
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:

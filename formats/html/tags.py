@@ -141,10 +141,10 @@ def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site
     old_tags = [tag for tag, _ in old]
     if new:
         action = "merge"
-        text = _merge_question(old, existing, new)
+        text = _merge_text(old, existing, new)
     else:
         action = "delete"
-        text = _removal_question(old_tags, total)
+        text = _removal_text(old_tags, total)
     hidden = [("tag", tag) for tag in old_tags]
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
@@ -167,19 +167,19 @@ def write_removal_question(
         if name in fields:
             hidden.append((name, fields[name]))
     hidden.append(("do", "remove"))
-    text = _removal_question(tags, count)
+    text = _removal_text(tags, count)
     cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
     button = frame.submit_button("Remove", cancel)
     form = frame.post_form(f"{site.path}/-/retag", hidden, button)
     return frame.write_page("Remove tags", f"<p>{text}</p>\n{form}", site)
 
 
-def _removal_question(tags: Sequence[str], count: int) -> str:
+def _removal_text(tags: Sequence[str], count: int) -> str:
     number = frame.number_of_bookmarks(count)
     return f"Remove {_named(tags)} from {number}? The bookmarks stay."
 
 
-def _merge_question(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
+def _merge_text(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
     """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
     number = frame.number_of_bookmarks(sum([count for _, count in old]))
     old_tags = {fold(tag) for tag, _ in old}
