@@ -23,7 +23,7 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "text": text.read_file,
 }
 # Functions that return the charset that a file of this format declares.
-CHARSET_READERS: Mapping[str, Callable[[bytes], str]] = {
+_CHARSET_READERS = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
@@ -54,8 +54,8 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
     label = ""
-    if format in CHARSET_READERS:
-        label = CHARSET_READERS[format](data)
+    if format in _CHARSET_READERS:
+        label = _CHARSET_READERS[format](data)
     count = count_guessed_bytes(data, label)
     if count:
         yield note_of_unused_values({"bytes that are not UTF-8, read as windows-1252": count})

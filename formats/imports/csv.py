@@ -128,7 +128,7 @@ def _read_single_lines(
 def _read_row(number: int, line: str, lines: _NumberedLines, delimiter: str) -> _Row:
     """Return the row that begins with `line`; a quoted cell may continue in `lines`."""
     row_lines: list[str] = []
-    row = _Row(number, row_lines, cells=[])
+    row = _Row(number, row_lines, [])
     all_lines = chain([(number, line)], lines)
     reader = csv.reader(_collect(all_lines, row_lines), delimiter=delimiter, strict=True)
     try:
@@ -161,8 +161,8 @@ class _Table:
     def __init__(self, names: Sequence[str]) -> None:
         self.unused_values = UnusedValues()
         self._names = names
-        columns = set(names)
-        self._is_own = columns >= _OWN_COLUMNS and columns <= FIELDS.keys()
+        # All own columns are there, and only columns for fields.
+        self._is_own = _OWN_COLUMNS <= set(names) <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
         """Return the entry in a row, skipped if its uri is missing or may be wrong."""
@@ -231,8 +231,9 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
         # This service exports a formula with an apostrophe before it.
-        if cell.startswith("'") and FORMULA.match(cell[1:]):
-            cell = cell[1:]
+        unescaped = cell.removeprefix("'")
+        if FORMULA.match(unescaped):
+            cell = unescaped
         if cell:
             fields[name] = from_text(name, cell)
     return fields

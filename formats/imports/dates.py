@@ -110,11 +110,11 @@ def _from_text(text: str) -> str | None:
     date = _parse_with(datetime.fromisoformat, text.upper())  # A lower-case z would be refused.
     if date:
         return date
-    dates = {_parse_with(datetime.strptime, text, format) for format in _FORMATS}
-    dates.discard(None)
+    dates = [_parse_with(datetime.strptime, text, format) for format in _FORMATS]
+    possible_dates = set(filter(None, dates))
     # 02/01/2023 01:02:03 may begin with the day or with the month.
-    if len(dates) == 1:
-        return dates.pop()
+    if len(possible_dates) == 1:
+        return possible_dates.pop()
     return None
 
 

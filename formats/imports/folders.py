@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
@@ -18,7 +18,7 @@ _BUILT_IN_FOLDERS = (
 # Chromium and Safari keep unread pages in these folders.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 # The tags for the built-in lists of Pocket, Instapaper and Raindrop.
-_TAGS_OF_SERVICE_LISTS: Mapping[str, tuple[str, ...]] = {
+_TAGS_OF_SERVICE_LISTS = {
     "unsorted": (),
     "unread": ("unread",),
     "starred": ("starred",),

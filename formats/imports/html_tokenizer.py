@@ -167,7 +167,7 @@ def _character(number: int) -> str:
 def decode_lines(text: str) -> str:
     """Decode the entities and line breaks in the text of a token."""
     # <BR> at the end of a line is one line break.
-    lines = text.replace(_BREAK_MARK + "\n", "\n").replace(_BREAK_MARK, "\n")
+    lines = re.sub(rf"{_BREAK_MARK}\n?", "\n", text)
     return unescape(lines).strip()
 
 

@@ -68,6 +68,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed("The JSON document must be an array or an object.")
     walk = _Walk(document)
     yield from walk.entries_in(document, _Position())
+    # The walk has counted these values.
     yield from walk.unused_values.entries()
 
 

@@ -71,21 +71,26 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
     second = _LINK.search(text, first.end())
     fields = _link_fields(first)
     fields["tags"] = split_tags(tags.removesuffix("-->"))
-    if second:
-        description = _without_marks(text[first.end() : second.start()])
-        if " " not in description:  # A single word between the links, such as "and".
-            description = ""
-        text_with_addresses = text
-    else:
-        description = _without_marks(text[first.end() :])
-        # Addresses in the description of the only link stay there.
-        text_with_addresses = text[: first.start()]
+    description = _read_description(text, first, second)
     if description:
         fields["description"] = description
     yield fields
-    for link in _LINK.finditer(text, first.end()):
-        yield _link_fields(link)
-    yield from _find_bare_addresses(text_with_addresses)
+    if second:
+        for link in _LINK.finditer(text, second.start()):
+            yield _link_fields(link)
+        yield from _find_bare_addresses(text)
+    else:
+        # Addresses in the description of the only link stay there.
+        yield from _find_bare_addresses(text[: first.start()])
+
+
+def _read_description(text: str, first: re.Match[str], second: re.Match[str] | None) -> str:
+    if not second:
+        return _without_marks(text[first.end() :])
+    description = _without_marks(text[first.end() : second.start()])
+    if " " not in description:  # A single word between the links, such as "and".
+        return ""
+    return description
 
 
 def _find_bare_addresses(text: str) -> Iterator[dict[str, Any]]:

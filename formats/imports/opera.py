@@ -13,7 +13,7 @@ from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
-_LINE_BREAK = "\2\2"  # Opera writes two control characters for a line break in a value.
+_LINE_BREAK = "\2\2"
 # Marks the trash folder among the tags of an entry. Tags never have control characters.
 _TRASH = "\0"
 
