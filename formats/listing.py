@@ -186,10 +186,11 @@ def links_to_pages(
     address: str, parameters: Sequence[tuple[str, str | int]], offsets: Mapping[str, int]
 ) -> dict[str, str]:
     """Return the addresses of pages by link relation."""
-    links = {}
-    for relation, offset in offsets.items():
-        links[relation] = with_query(address, [*parameters, ("offset", offset)])
-    return links
+    if not offsets:
+        return {}
+    # The links differ only in their ends, so the rest is encoded once.
+    before_offset = with_query(address, [*parameters, ("offset", "")])
+    return {relation: f"{before_offset}{offset}" for relation, offset in offsets.items()}
 
 
 def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
