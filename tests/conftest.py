@@ -29,6 +29,8 @@ ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
 # The routes for programs, without those of linkding's API.
 OWN_ROUTES = (*ROUTES, *(r for r in pages.ROUTER.routes if r.template == "/-/import"))
+# Let Python compile the modules once, not in each process that a test starts.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.hookimpl(trylast=True)
