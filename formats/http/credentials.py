@@ -29,8 +29,7 @@ def warn_of_readable_tokens(file: str) -> None:
 
 
 def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
-    lengths = [len(token.decode(errors="replace")) for token in tokens]
-    if min(lengths, default=MIN_TOKEN_LENGTH) < MIN_TOKEN_LENGTH:
+    if any(len(token.decode(errors="replace")) < MIN_TOKEN_LENGTH for token in tokens):
         warn_once(
             f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed. "
             f"Replace it in {place}. {_HOW_TO_MAKE_A_TOKEN}"

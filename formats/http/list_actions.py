@@ -10,7 +10,7 @@ from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookm
 from formats.html.editor import UNREAD, shown_version
 from formats.html.refused_form import write_not_done
 from formats.http.form_handler import Fields, checked_ids, form_handler, respond_page, typed_tags
-from formats.http.response import OK, Response, see_other
+from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address
 from storage import bookmark as rules
@@ -85,20 +85,23 @@ def _respond(
     results: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
 ) -> Response:
     if results.is_deletion or not results.is_complete:
-        page = write_changed_bookmarks(results, site, list_query)
-        return respond_page(page, _status(results))
+        return respond_changed(results, site, list_query)
     id = ""
     if len(ids) == 1:
         id = ids[0]
     return see_other(list_address(site.url, list_query, id, {"changed": len(results.done)}))
 
 
-def _status(results: ChangedBookmarks) -> str:
+def respond_changed(
+    results: ChangedBookmarks, site: Site, list_query: str | None
+) -> Response:
+    """Respond with a page about the changed bookmarks and those left alone."""
+    page = write_changed_bookmarks(results, site, list_query)
     if results.unknown_count:
-        return "503 Service Unavailable"
+        return respond_page(page, "503 Service Unavailable")
     if results.done:
-        return OK
-    return "412 Precondition Failed"
+        return respond_page(page)
+    return respond_page(page, "412 Precondition Failed")
 
 
 # Does what a button means to one bookmark.
@@ -106,7 +109,7 @@ _Action = Callable[[Transaction, Entry], None]
 
 
 class _Result(NamedTuple):
-    """What happened to one bookmark."""
+    """The outcome of an action on one bookmark."""
 
     entry: Entry  # The bookmark as it was before the change.
     is_newer: bool = False  # Left alone: another client has changed it meanwhile.

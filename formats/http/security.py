@@ -54,7 +54,7 @@ _CROSS_SITE_TEXT = (
 class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token."""
 
-    tokens: Sequence[bytes]  # If it is empty, everybody may read and write.
+    tokens: Sequence[bytes]  # Without tokens, everybody may read and write.
     public_read: bool  # Visitors without a token may read public bookmarks.
     # The address of the service. `//HOST` has the scheme of each request.
     base_url: str | None = None

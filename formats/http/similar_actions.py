@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from webob import Request
 
-from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookmarks
+from formats.html.changed_bookmarks import ChangedBookmarks
 from formats.html.editor import shown_version
 from formats.html.refused_form import write_not_done
 from formats.html.similar import MAX_MEMBERS_SHOWN, write_similar
 from formats.http.form_handler import Fields, form_handler, respond_page
-from formats.http.response import OK, Response
+from formats.http.list_actions import respond_changed
+from formats.http.response import Response
 from formats.http.routing import Service
 from storage import bookmark as rules
 from storage.errors import Malformed
@@ -40,20 +41,16 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
     changes = ChangedBookmarks(
         is_deletion=True, is_kept=service.store.trash.keep_deleted != 0
     )
-    status = OK
     with service.store.transaction() as folder:
         kept = folder.get(bookmark)
         others = [folder.get(id) for id in sorted(other_ids)]
         for entry in (kept, *others):
             if shown_version(entry) not in shown_versions:
                 changes.changed_meanwhile.append(entry)
-        if changes.changed_meanwhile:
-            status = "412 Precondition Failed"
-        else:
+        if not changes.changed_meanwhile:
             _merge(folder, kept, others)
             changes.done = [entry.bookmark for entry in others]
-    page = write_changed_bookmarks(changes, service.site(request), list_query=None)
-    return respond_page(page, status)
+    return respond_changed(changes, service.site(request), list_query=None)
 
 
 def _merge(folder: Transaction, kept: Entry, others: Sequence[Entry]) -> None:

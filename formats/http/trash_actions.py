@@ -32,7 +32,7 @@ def show_trash(service: Service, request: Request) -> Response:
 
 
 class _Results(msgspec.Struct):
-    """What happened to the bookmarks to restore."""
+    """The outcome for the bookmarks to restore."""
 
     restored: list[str] = []  # The new ids.
     # The ids of the bookmarks that now have the address of a deleted bookmark.
