@@ -306,10 +306,10 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 
-# --- Creating and changing ---
+# --- Changes ---
 
 
-def create(fields: Fields, id: str, now: str = "") -> Bookmark:
+def create(fields: Fields, id: str) -> Bookmark:
     """Return a new bookmark with these fields. Raises Invalid if they have no uri."""
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
@@ -318,13 +318,13 @@ def create(fields: Fields, id: str, now: str = "") -> Bookmark:
     if not values.get("title"):
         values["title"] = _default_title(values["uri"])
     if not values.get("created"):
-        values["created"] = now or timestamp(time.time())
+        values["created"] = now()
     if not values.get("modified"):
         values["modified"] = values["created"]
     return Bookmark(**values)
 
 
-def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
+def update(bookmark: Bookmark, fields: Fields) -> Bookmark:
     """Return the bookmark with these fields: the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
@@ -332,7 +332,7 @@ def update(bookmark: Bookmark, fields: Fields, now: str = "") -> Bookmark:
         changed = msgspec.structs.replace(changed, title=_default_title(changed.uri))
     if changed == bookmark:
         return bookmark
-    return _mark_modified(changed, now or timestamp(time.time()))
+    return _mark_modified(changed)
 
 
 def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
@@ -355,12 +355,12 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
     changed = msgspec.structs.replace(bookmark, **changes)
     if changed == bookmark:
         return bookmark
-    return _mark_modified(changed, now())
+    return _mark_modified(changed)
 
 
-def _mark_modified(bookmark: Bookmark, now: str) -> Bookmark:
+def _mark_modified(bookmark: Bookmark) -> Bookmark:
     # The clock may have been set back.
-    return msgspec.structs.replace(bookmark, modified=max(now, bookmark.created))
+    return msgspec.structs.replace(bookmark, modified=max(now(), bookmark.created))
 
 
 def _default_title(uri: str) -> str:
@@ -371,7 +371,7 @@ def _default_title(uri: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text without case, in the Unicode form NFC, for comparisons."""
+    """Return the text without case, for comparisons."""
     if text.isascii():
         return text.lower()
     return normalize(text.casefold())

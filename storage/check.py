@@ -64,8 +64,8 @@ def _printable(text: str) -> str:
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    These files are safe to remove after `keep_deleted` days. Raises Unavailable if a
-    folder cannot be listed, or Invalid for a negative `keep_deleted`.
+    These files are safe to remove after `keep_deleted` days. Raises Unavailable, or
+    Invalid for a negative `keep_deleted`.
     """
     check_keep_deleted(keep_deleted)
     tombstones: dict[str, Tombstone] = {}
@@ -185,9 +185,6 @@ def _paths(folder: Path) -> list[Path]:
         message = f"The data folder cannot be read: {error.filename}: {error.strerror}."
         raise Unavailable(message) from error
     return sorted(paths)
-
-
-# --- Repairing ---
 
 
 def repair(

@@ -78,7 +78,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
 def _read_error(error: OSError) -> StorageError:
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
-    if error.errno == errno.ELOOP:  # O_NOFOLLOW refuses symbolic links.
+    if error.errno == errno.ELOOP:  # Because of O_NOFOLLOW.
         return BadFile("is a symbolic link")
     if error.errno == errno.ENXIO:  # A socket.
         return BadFile("is not a regular file")
@@ -162,7 +162,7 @@ class Staged:
                 raise
 
     def _open_unnamed(self) -> int | None:
-        """Open a file that a crash will not leave, or return None if that is impossible."""
+        """Open a file without a name, or return None where that is impossible."""
         if not _O_TMPFILE:
             return None
         flags = os.O_WRONLY | os.O_CLOEXEC | _O_TMPFILE
@@ -303,7 +303,7 @@ def file_system(descriptor: int) -> str:
     return ""
 
 
-# --- Folders and temporary files ---
+# --- Folders and names ---
 
 
 def make_folder(path: Path) -> None:

@@ -33,13 +33,13 @@ _SHARE_TO_REBUILD = 1 / 30
 class Follower:
     """Keep an `Index` equal to the files of bookmarks and tombstones.
 
-    Callers must hold `mutex`, except where a method says that it needs none.
+    Callers must hold `mutex`, if a method does not say otherwise.
     """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = (folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        self.change_count = 0  # Reading the number of changes needs no mutex.
+        self.change_count = 0  # Reading it needs no mutex.
         self.watch = Watch(self.folders, one_machine)
         self.reset()
 
@@ -302,13 +302,10 @@ class Follower:
 
     def _folders_changed_at(self) -> float:
         bookmarks, tombstones = self.folders
-        times = [bookmarks.stat().st_ctime]
-        if tombstones.exists():
-            times.append(tombstones.stat().st_ctime)
-        else:
-            # Its removal has changed the parent folder.
-            times.append(tombstones.parent.stat().st_ctime)
-        return max(times)
+        changed = tombstones
+        if not tombstones.exists():  # The removal has changed the parent.
+            changed = tombstones.parent
+        return max(bookmarks.stat().st_ctime, changed.stat().st_ctime)
 
 
 def new_entry(bookmark: Bookmark, version: int, changed_at: float) -> Entry:

@@ -30,7 +30,7 @@ MAX_PATH_LENGTH = 1_000
 
 # The skip reason of a separator, for example.
 IGNORED = "is no bookmark"
-# The skip reason of an entry that stands for values of the file.
+# The skip reason of an entry that stands for values that were not read.
 NOT_READ = "is not read"
 
 # In this field, a reader says what it could not read of an entry.

@@ -1,4 +1,4 @@
-"""All bookmarks in memory: by id, uri and tag, sorted by time of creation."""
+"""All bookmarks in memory, by id, uri and tag."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -59,7 +59,6 @@ class State(msgspec.Struct, frozen=True):
     changed_at: float  # When a file or folder last changed, in Unix seconds.
 
 
-# Ids make the order unique.
 _entry_order: Callable[[Entry], Any] = attrgetter(
     "bookmark.created", "bookmark.id"
 )
@@ -114,9 +113,9 @@ class SortedList(Generic[_Item]):
 
 
 class Index:
-    """All bookmarks, and the tombstones of deleted bookmarks, oldest first.
+    """All bookmarks and tombstones, oldest first.
 
-    An index is not thread-safe, but the sequences that it returns never change.
+    Not thread-safe, but the returned sequences never change.
     """
 
     def __init__(self, items: Mapping[str, Item | None]) -> None:
@@ -143,8 +142,6 @@ class Index:
         hides_entry = PRIVATE in self._by_tag
         hides_tombstone = any(not entry.is_public for entry in tombstones)
         self._hides_something = hides_entry or hides_tombstone
-
-    # --- Reading ---
 
     @property
     def public(self) -> "Index":
@@ -201,8 +198,6 @@ class Index:
             oldest = self._by_tag[tag].first
             result.append((_spelling(tag, oldest), count))
         return result
-
-    # --- Changing ---
 
     def change(self, id: str, new: Item | None) -> None:
         """Replace the item of an id, or remove it if `new` is None."""

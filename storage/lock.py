@@ -20,7 +20,7 @@ _BUSY_TEXT = (
 
 
 class OpenFolders:
-    """Descriptors of a data folder and its folders, which stay valid if these are moved."""
+    """Descriptors of a data folder and its folders, valid even if the folders are moved."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
         """Open the folders. Closing `opened` closes them. Raises Unavailable."""
@@ -94,7 +94,7 @@ class Lock:
 
     def __init__(self) -> None:
         self._turns = _Turns()
-        self._held_at = 0.0  # By this process, on the monotonic clock.
+        self._held_at = 0.0  # When this process last held the lock.
         self._locked: set[int] = set()  # The descriptors of locked folders.
 
     @contextmanager
@@ -129,7 +129,7 @@ class Lock:
             self._unlock(folders.data)
 
     def _lock(self, folder: int, is_wait_over: Callable[[], bool]) -> None:
-        self._locked.add(folder)  # First, because a fork may happen at any time.
+        self._locked.add(folder)  # First, so that a child forked now closes it.
         try:
             _flock(folder, is_wait_over)
         except StorageError:

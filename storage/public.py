@@ -19,7 +19,8 @@ class PublicFollower:
         self._follower = follower
         self.change_count = 0
         self.state = State(_NO_VERSION, 0.0)
-        self._seen_change_count = -1  # That of the follower, when `state` was updated.
+        # The follower's `change_count` when `state` was updated.
+        self._seen_change_count = -1
 
     @property
     def mutex(self) -> RLock:
@@ -50,8 +51,7 @@ class PublicFollower:
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:
-            # Reading the file of a private bookmark would take visitors longer than a
-            # missing file.
+            # The duration must not show whether a bookmark is private or missing.
             self._follower.refresh()
 
     def refresh(self) -> Index:

@@ -10,7 +10,7 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-# Larger numbers do not fit into 64 bits.
+# Larger numbers may not fit into 64 bits.
 UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
 
 MAX_VALUE = 4_096  # In bytes, of a search or tag.

@@ -93,11 +93,11 @@ class Reader:
 
     @property
     def change_count(self) -> int:
-        """The number of changes. A new number invalidates caches."""
+        """The number of changes, for caches."""
         return self._follower.change_count
 
     def lacks_inotify(self) -> bool:
-        """Return whether inotify is missing, so that each refresh compares all files."""
+        """Return whether each refresh compares all files."""
         return self._follower.lacks_inotify()
 
     def refresh(self) -> int:
@@ -115,7 +115,7 @@ class Reader:
             return self._follower.index.count(tag)
 
     def oldest(self, tag: str) -> Entry | None:
-        """Return the oldest bookmark that has this folded tag, or None."""
+        """Return the oldest bookmark with this folded tag, or None."""
         with self._follower.mutex:
             entries = self._follower.index.of_tag(tag)
         if not entries:

@@ -52,9 +52,9 @@ def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[st
         if is_too_deep(data):
             raise Invalid([("file", f"is nested in more than {MAX_DEPTH} levels")])
         values = asdict(decoder.decode(data.removeprefix(_BOM)))
-    except ValueError as error:  # The file is not UTF-8 or not JSON.
+    except ValueError as error:
         raise Invalid([("file", f"is not valid JSON of this kind: {error}")]) from None
-    if values["id"] != id:  # For example, the file was renamed or copied.
+    if values["id"] != id:  # The file was renamed or copied.
         shown = cut_and_replace_unprintable(values["id"])
         raise Invalid([("id", f"is {shown!r} inside the file")])
     return values

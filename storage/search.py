@@ -353,7 +353,7 @@ class _Parser:
         return self._rest[-1]
 
     def _take(self, token: str) -> bool:
-        """Return whether this token is the next, and skip it."""
+        """Skip this token and return True, if it is the next."""
         is_next = self._next() == token
         if is_next:
             self._rest.pop()

@@ -20,7 +20,7 @@ from storage.tsid import Minter
 
 log = logging.getLogger("bookmarks")
 
-# For one fork handler, because Python cannot unregister handlers.
+# All stores share one fork handler, because handlers cannot be unregistered.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -46,8 +46,8 @@ class Store(Reader):
     ) -> None:
         """Create missing folders. Raises Unavailable or Full.
 
-        `one_machine` promises that no other machine writes to the folder. Deleted
-        bookmarks can be restored for `keep_deleted` days; None means for ever.
+        `one_machine` promises that no other machine writes to the folder. For
+        `keep_deleted`, see `Trash`.
         """
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
@@ -101,8 +101,7 @@ class Store(Reader):
                     transaction.publish(opened)
                     self.trash.expire(folders)
             finally:
-                # Syncing is slow, so the lock is released first. After an error, some
-                # changes may be stored.
+                # Sync even after an error, because some changes may be stored.
                 if transaction:
                     transaction.sync()
 

@@ -58,17 +58,16 @@ class Transaction:
         self._ids_by_uri_key: dict[str, str] = {}  # The ids in `_puts`.
         self._numbers: set[int] = set()  # The numbers of these ids.
         self._deleted: list[Entry] = []
-        # By id. Their files are only synced.
+        # The ids of bookmarks whose files are only synced.
         self._unchanged: set[str] = set()
         # The ids of deleted bookmarks whose files `sync` removes.
-        self._to_erase: list[str] = []  # Raises an error if that fails.
-        self._to_clean_up: list[str] = []  # Only logs an error.
+        self._to_erase: list[str] = []  # An error is raised.
+        self._to_clean_up: list[str] = []  # An error is only logged.
 
         self._has_published_some = False
         self._has_published_all = False
-        # Open files for `files.sync_folder`.
-        self._written_bookmark: int | None = None
-        self._written_tombstone: int | None = None
+        # Each folder that has new files, and one of these files.
+        self._folders_to_sync: list[tuple[int, int]] = []
 
     # --- Reading ---
 
@@ -158,7 +157,7 @@ class Transaction:
     def _replaced_by(
         self, id: str, before: Entry | None
     ) -> tuple[Entry | None, bytes]:
-        """Return the stored bookmark, and the content that is replaced."""
+        """Return the stored bookmark, and the content that `put` replaces."""
         if id in self._puts:  # This transaction has changed it already.
             return self._puts[id].before, self._puts[id].data
         if before:
@@ -208,9 +207,16 @@ class Transaction:
             bookmarks = unchanged + [file.descriptor for _, file in puts]
             tombstones = [file.descriptor for _, file in deletions]
             files.sync(bookmarks + tombstones)
-            self._written_bookmark = _keep_one_open(bookmarks, until_synced)
-            self._written_tombstone = _keep_one_open(tombstones, until_synced)
+            if bookmarks:
+                self._sync_later(self.folders.bookmarks, bookmarks[0], until_synced)
+            if tombstones:
+                self._sync_later(self.folders.tombstones, tombstones[0], until_synced)
             self._publish_all(puts, deletions)
+
+    def _sync_later(self, folder: int, new_file: int, until_synced: ExitStack) -> None:
+        with files.translate_disk_errors():
+            file = until_synced.enter_context(files.duplicate(new_file))
+        self._folders_to_sync.append((folder, file))
 
     def _publish_all(
         self,
@@ -235,10 +241,8 @@ class Transaction:
         In this order, a power cut loses no bookmark. Raises OutcomeUnknown, or another
         StorageError.
         """
-        if self._written_bookmark is not None:
-            files.sync_folder(self.folders.bookmarks, self._written_bookmark)
-        if self._written_tombstone is not None:
-            files.sync_folder(self.folders.tombstones, self._written_tombstone)
+        for folder, new_file in self._folders_to_sync:
+            files.sync_folder(folder, new_file)
         if self._has_published_some:
             self.folders.require_in_place()
         if self._has_published_all:
@@ -315,13 +319,6 @@ class Transaction:
             if digest(content) == found.version:
                 return content
         raise Busy(f"Another program has just changed {name}. Try again.")
-
-
-def _keep_one_open(descriptors: list[int], opened: ExitStack) -> int | None:
-    if not descriptors:
-        return None
-    with files.translate_disk_errors():
-        return opened.enter_context(files.duplicate(descriptors[0]))
 
 
 def read_tombstone(folders: OpenFolders, id: str) -> Tombstone | None:

@@ -85,8 +85,6 @@ class Trash:
                 found.append(DeletedBookmark(bookmark, tombstone.deleted))
         return found
 
-    # --- Expiry ---
-
     def has_expired(self) -> bool:
         return bool(self._expired())
 

@@ -54,7 +54,7 @@ def _host_and_port(key: str) -> str:
 
 
 def _is_normalized(uri: str) -> bool:
-    """Return whether a quick test shows that the uri is normalized, as most are."""
+    # Most uris pass this quick test.
     if "%" in uri or "/." in uri:  # The path may have dot segments.
         return False
     return bool(_COMMON_FORM.fullmatch(uri))

@@ -61,8 +61,8 @@ class Watch:
         """Prepare to watch folders. Only the first folder must exist."""
         # os.lstat is faster with strings than with paths.
         self._folders = [str(folder) for folder in folders]
-        # When the watch was opened.
-        self._identities: list[_Identity | None] = [None for _ in folders]
+        # The identities of the folders when the watch was opened.
+        self._identities: list[_Identity | None] = [None] * len(folders)
         self._one_machine = one_machine
         self._inotify: INotify | None = None
         # The indexes in `_folders`, by watch descriptor.

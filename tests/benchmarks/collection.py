@@ -33,7 +33,7 @@ def make(data: Path, count: int) -> Path:
 def _file(id: str, number: int, chance: random.Random) -> bytes:
     created = timestamp(_FIRST + 60 * number)
     uri = f"https://site{number % 997}.example.com/path/{number}/page.html"
-    return encode(create(clean({"uri": uri, **fields(chance), "created": created}), id, created))
+    return encode(create(clean({"uri": uri, **fields(chance), "created": created}), id))
 
 
 def fields(chance: random.Random) -> dict[str, object]:

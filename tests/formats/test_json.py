@@ -15,7 +15,7 @@ from tests.formats.writing import write_list
 
 @pytest.mark.parametrize("count", [0, 1, 19, 20, 21, 40, 41])
 def test_each_bookmark_is_written_on_its_own_line(count):
-    bookmarks = [create({"uri": f"a:{n}"}, f"b{n}", "2024-01-01T00:00:00Z") for n in range(count)]
+    bookmarks = [create({"uri": f"a:{n}"}, f"b{n}") for n in range(count)]
     text = write_list("json", bookmarks).decode()
     assert [member["id"] for member in json.loads(text)] == [b.id for b in bookmarks]
     if count:

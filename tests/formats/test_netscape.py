@@ -241,7 +241,7 @@ def test_a_value_for_an_unknown_date_is_ignored(value):
 
 def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
     dates = ("1970-01-01T00:00:00Z", "1601-01-01T00:00:00Z")
-    bookmarks = [create(clean({"uri": "a:b", "created": date}), "a", "") for date in dates]
+    bookmarks = [create(clean({"uri": "a:b", "created": date}), "a") for date in dates]
     text = write_list("netscape", bookmarks).decode()
     assert 'ADD_DATE="00"' in text and 'ADD_DATE="-011644473600"' in text
     assert tuple(entry.fields["created"] for entry in read(text)) == dates
@@ -403,7 +403,8 @@ def own_file():
         {"uri": "javascript:'<a>x</a>'", "tags": ["a b", "é"]},
         {"uri": "place:x", "title": "C", "description": "D\nE"},
     ]
-    bookmarks = [create(clean(fields), "a", "2001-02-03T04:05:06Z") for fields in values]
+    created = "2001-02-03T04:05:06Z"
+    bookmarks = [create(clean({**fields, "created": created}), "a") for fields in values]
     return write_list("netscape", bookmarks)
 
 

@@ -86,7 +86,7 @@ VALUES = st.fixed_dictionaries(
 def make_bookmark(values):
     """Return the bookmark with these values, None if they break a rule."""
     try:
-        return create(clean(values), values["id"], "")
+        return create(clean(values), values["id"])
     except Invalid:
         return None
 
@@ -96,7 +96,7 @@ def read(format, data, ids=()):
     entries = list(FILE_READERS[format](data))
     assert [entry for entry in entries if entry.skip_reason] == []
     ids = ids if format == "netscape" else [entry.fields["id"] for entry in entries]
-    return [create(clean(e.fields), id, "") for e, id in zip(entries, ids, strict=True)]
+    return [create(clean(e.fields), id) for e, id in zip(entries, ids, strict=True)]
 
 
 def assert_round_trip(format, bookmarks):
@@ -108,7 +108,7 @@ def assert_round_trip(format, bookmarks):
 def assert_uri_title_and_tags_in_text(bookmarks):
     entries = list(FILE_READERS["text"](write_list("text", bookmarks)))
     expected = [(b.uri, b.title, b.tags) for b in bookmarks]
-    result = [create(clean(entry.fields), "a", "") for entry in entries]
+    result = [create(clean(entry.fields), "a") for entry in entries]
     assert [(b.uri, b.title, b.tags) for b in result] == expected
 
 

@@ -50,7 +50,7 @@ def test_an_entry_becomes_a_bookmark_with_all_its_fields(store):
         "created": OLD, "modified": NEW,
     }  # fmt: skip
     assert import_entries(store, fields) == ((1, 0, 0, 0), [])
-    assert only_bookmark(store) == create(clean(fields), "mine", NEW)
+    assert only_bookmark(store) == create(clean(fields), "mine")
 
 
 def test_an_existing_bookmark_keeps_its_fields_and_gains_new_ones(store):
@@ -331,7 +331,7 @@ def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_noted(store, m
         monkeypatch.undo()
         entry = store.holder(URI)
         tags = tuple(f"t{n}" for n in range(99))
-        put_bookmark(store, create({"uri": URI, "tags": tags}, entry.bookmark.id, NEW), entry)
+        put_bookmark(store, create({"uri": URI, "tags": tags}, entry.bookmark.id), entry)
         return store.transaction()
 
     monkeypatch.setattr(store, "transaction", update_and_begin)

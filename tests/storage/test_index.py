@@ -100,15 +100,14 @@ class Change:
     time: str
 
     def apply(self, store, folder):
-        bookmark = create(
-            {"uri": f"https://{self.id}.example/", "tags": self.tags}, self.id, self.time
-        )
+        uri = f"https://{self.id}.example/"
+        bookmark = create({"uri": uri, "tags": self.tags, "created": self.time}, self.id)
         path = folder / "bookmarks" / f"{self.id}.json"
         active = {b.id for b in bookmarks_of(store)}
         deleted_ids = {path.stem for path in (folder / "tombstones").iterdir()}
         if self.kind == "write" and self.id in active:
             seen = store.get(self.id)
-            changed = update(seen.bookmark, {"title": "New", "tags": self.tags}, self.time)
+            changed = update(seen.bookmark, {"title": "New", "tags": self.tags})
             put_bookmark(store, changed, seen)
         elif self.kind == "write" and self.id not in deleted_ids:
             put_bookmark(store, bookmark)

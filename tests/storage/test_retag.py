@@ -39,7 +39,7 @@ def fill(store, count, tags=("old",)):
         numbers = range(start, min(count, start + MAX_CHANGES))
         with store.transaction() as folder:
             for n in numbers:
-                folder.put(create(clean({"uri": f"x:{n}", "tags": tags}), f"b{n}", OLD))
+                folder.put(create(clean({"uri": f"x:{n}", "tags": tags, "created": OLD}), f"b{n}"))
 
 
 def change(store, members):
@@ -146,7 +146,7 @@ def test_bookmarks_that_have_the_result_already_are_made_durable(store, tmp_path
 
 def test_a_dry_run_counts_and_changes_nothing(store, tmp_path):
     fill(store, 2)
-    fill_again = create(clean({"uri": "x:new", "tags": ["new", "old"]}), "c", OLD)
+    fill_again = create(clean({"uri": "x:new", "tags": ["new", "old"], "created": OLD}), "c")
     put_bookmark(store, fill_again)
     before, state = bookmarks(store), store.state()
     assert numbers(change(Rehearsal(tmp_path), {"q": "x:", "add": "new"})) == (3, 2, 1, 0)

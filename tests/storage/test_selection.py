@@ -18,7 +18,7 @@ def store(data):
 
 
 def bookmark(id, **fields):
-    return create({"uri": f"https://{id}.example/"} | fields, id, "2024-01-01T00:00:00Z")
+    return create({"uri": f"https://{id}.example/", "created": "2024-01-01T00:00:00Z"} | fields, id)
 
 
 def shown(selection):

@@ -40,15 +40,14 @@ from storage.search import parse_search
 from storage.store import Store
 
 NOW = "2024-01-01T00:00:00Z"
-LATER = "2024-01-02T00:00:00Z"
 
 
 def bookmark(id, **fields):
-    return create(clean({"uri": f"https://{id}.example/", **fields}), id, NOW)
+    return create(clean({"uri": f"https://{id}.example/", "created": NOW, **fields}), id)
 
 
 def with_title(entry, title):
-    return update(entry.bookmark, clean({"title": title}), LATER)
+    return update(entry.bookmark, clean({"title": title}))
 
 
 def titles(store):
@@ -97,7 +96,7 @@ def test_a_transaction_sees_its_own_changes(store, a):
     with store.transaction() as folder:
         entry = folder.put(bookmark("b"))
         assert folder.get("b") is folder.holder("https://b.example/") is entry
-        folder.put(update(entry.bookmark, clean({"uri": "x:new"}), LATER), entry)
+        folder.put(update(entry.bookmark, clean({"uri": "x:new"})), entry)
         assert folder.holder("https://b.example/") is None
         assert folder.holder("x:new").bookmark.id == "b"
         with pytest.raises(Conflict):

@@ -32,7 +32,8 @@ def store(tmp_path):
 
 def fill(store, *ids):
     for id in ids:
-        put_bookmark(store, create(clean({"uri": f"https://{id}.example/"}), id, CREATED))
+        fields = clean({"uri": f"https://{id}.example/", "created": CREATED})
+        put_bookmark(store, create(fields, id))
 
 
 def delete(store, *ids, age=0.0):
