@@ -1,4 +1,4 @@
-"""The command line: the commands, their options, and how a command ends."""
+"""The command line."""
 
 import argparse
 import logging

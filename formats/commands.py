@@ -37,8 +37,8 @@ EXPORT_SUFFIXES = {
 }
 # Write to these directly: replacing /dev/stdout would replace FILE in `>> FILE`.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
-_STANDARD_OUTPUT = 1  # A file descriptor.
-_STANDARD_INPUT = 0  # A file descriptor.
+_STDOUT_DESCRIPTOR = 1
+_STDIN_DESCRIPTOR = 0
 _WHOLE_FILE = 0  # The line number of a problem that concerns the whole file.
 
 # --- check ---
@@ -147,7 +147,7 @@ def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
 def _read(name: str) -> bytes:
     if name != "-":
         return Path(name).read_bytes()
-    with open(_STANDARD_INPUT, "rb", closefd=False) as file:
+    with open(_STDIN_DESCRIPTOR, "rb", closefd=False) as file:
         return file.read()
 
 
@@ -213,7 +213,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
     """
     path = Path(name)
     if name in _STANDARD_OUTPUT_NAMES:
-        with open(_STANDARD_OUTPUT, "wb", closefd=False) as file:
+        with open(_STDOUT_DESCRIPTOR, "wb", closefd=False) as file:
             file.writelines(chunks)
     elif path.exists() and not path.is_file():  # Such as a pipe, which cannot be replaced.
         with open(path, "wb") as file:

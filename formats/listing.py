@@ -65,7 +65,7 @@ class Listing:
 
     selection: Selection
     view: View = View()
-    path: str = "/"  # The path of the list below that of the service, such as `/feed`.
+    path: str = "/"  # Such as `/feed`, below the path of the service.
 
     @property
     def query(self) -> Query:

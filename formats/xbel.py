@@ -78,7 +78,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     """Return the fields of the one bookmark in a body. Raises Malformed or Invalid."""
     document = new_collector()
     xml.parse(body, document)
-    if document.root != "xbel":
+    if document.root_tag != "xbel":
         raise Invalid([("body", "must be an XBEL document, whose root element is xbel")])
     bookmarks = [element for element in document.elements if element.kind == "bookmark"]
     if len(bookmarks) != 1:

@@ -60,7 +60,7 @@ class Collector:
         self._child_tags = child_tags
         # Collect the texts of these elements at any depth in a folder or entry.
         self._descendant_tags = descendant_tags
-        self.root = ""  # The tag of the root element.
+        self.root_tag = ""
         self.elements: list[Element] = []
         self.line: Callable[[], int] = lambda: 0  # `parse` sets it to the line of the parser.
         self._depth = 0  # The number of elements around the current place.
@@ -72,8 +72,8 @@ class Collector:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        if not self.root:
-            self.root = tag
+        if not self.root_tag:
+            self.root_tag = tag
         # An element inside a text is ignored, but not its text.
         if self._text is not None:
             return
@@ -169,7 +169,6 @@ class _AttributeDeclarations:
     def check(
         self, element: str, name: str, kind: str, default: str | None, required: bool
     ) -> None:
-        """Check one declared attribute. Raises Malformed."""
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
@@ -205,7 +204,7 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
         parse(text.encode(), collector)
     except Malformed as malformed:
         error = malformed
-    if collector.root not in ("", *roots):
+    if collector.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     if can_use_mark:
         for element in collector.elements:
