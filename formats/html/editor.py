@@ -289,11 +289,12 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     unused = [tag for tag in site.host_tags(uri) if fold(tag) not in folded_tags]
     if not unused:
         return ""
-    content = f"<legend>Tags of other bookmarks of {host_html(uri)}</legend>\n"
+    legend = f"<legend>Tags of other bookmarks of {host_html(uri)}</legend>\n"
+    labels = ""
     for tag in unused[:MAX_TAG_CHECKBOXES]:
         box = f'<input type="checkbox" name="tags" value="{e(tag)}">'
-        content += f"<label>{box} <bdi>{e(tag)}</bdi></label>\n"
-    return f'<fieldset class="choices">\n{content}</fieldset>\n'
+        labels += f"<label>{box} <bdi>{e(tag)}</bdi></label>\n"
+    return f'<fieldset class="choices">\n{legend}<div>\n{labels}</div>\n</fieldset>\n'
 
 
 def quote_checkbox(sent_description: str, is_checked: bool) -> str:

@@ -28,6 +28,7 @@ def _entries(report: ImportReport) -> str:
         if entry.line:
             place = f"line {entry.line}"
         reason = people_text(entry.reason)
+        reason = reason[:1].upper() + reason[1:]
         items += (
             f'<li><p><strong dir="auto">{e(entry.value)}</strong> <span>{place}</span></p>\n'
             f"<p><span>{reason}</span></p></li>\n"

@@ -12,7 +12,8 @@ _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
 # On touch screens, CSS shows the checkboxes of the items only while this checkbox is checked.
 SELECT = (
-    '<label class="select"><input type="checkbox" form="many" id="selecting">Select</label>'
+    '<label class="select"><input type="checkbox" class="unseen" form="many" id="selecting">'
+    "Select</label>"
 )
 STATUS = '<p role="status"></p>\n'  # script.js writes the number of checked boxes here.
 UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
@@ -75,7 +76,7 @@ def retag_menu(listing: Listing) -> str:
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)
-    forms = _retag_form(listing, hidden, number) + _rename_form(listing, hidden, number)
+    forms = _retag_form(listing, hidden, number) + _rename_form(listing, hidden)
     return (
         '<details class="menu" id="retag"><summary>Change tags</summary>\n'
         f"<div>{forms}</div></details>\n"
@@ -84,18 +85,18 @@ def retag_menu(listing: Listing) -> str:
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
     # The service asks before it removes tags.
-    labels = {"add": f"Add to {number}", "ask": f"Remove from {number}"}
-    content = tags_field("list-tags", "Tags") + buttons(labels)
+    labels = {"add": "Add", "ask": "Remove"}
+    content = tags_field("list-tags", f"Tags for {number}") + buttons(labels)
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, attributes='class="retag"')
 
 
-def _rename_form(listing: Listing, hidden: Parameters, number: str) -> str:
+def _rename_form(listing: Listing, hidden: Parameters) -> str:
     """Return the form that renames a tag, if the filter is just this tag."""
     name, tag = listing.filter[0]
     if name != "tag" or len(listing.filter) > 1:
         return ""
     content = tags_field("rename", f"Rename <bdi>{e(tag)}</bdi> to")
-    content += buttons({"rename": f"Rename in {number}"})
+    content += buttons({"rename": "Rename"})
     path = f"{listing.site.path}/-/tags"
     return post_form(path, hidden, content, attributes='class="retag"')

@@ -54,8 +54,8 @@ def _item(entry: Entry, members: Group, site: Site) -> str:
     tags = e(", ".join(bookmark.tags))
     return f"""\
 <li id="b-{bookmark.id}"{first}>
-<p class="group" dir="auto">{title}</p>
 <h2 dir="ltr">{address}</h2>
+<p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} <a href="{path}/{bookmark.id}">Edit</a></span>\
 {date} <span class="tags">{tags}</span></p>
 </li>

@@ -10,11 +10,44 @@ TWO_LINES = "The description of this one fills two lines, on a desktop and also 
 LONG = "A paragraph of a longer description. " * 9 + "\n\n" + "The end of the description. " * 9
 
 
-def set_width(browser, width):
+def set_width(browser, width, mobile=None):
+    if mobile is None:
+        mobile = width < 800
     browser.command(
         "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
-        mobile=width < 800,
+        mobile=mobile,
     )  # fmt: skip
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=mobile)
+
+
+def right(element):
+    return element.rect["x"] + element.rect["width"]
+
+
+@pytest.mark.parametrize("width", [1100, 1280, 1920])
+def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
+    set_width(browser, width)
+    id = browser.stored()[0]["id"]
+    for path in ("/", f"/{id}", "/-/add", "/tags", "/-/tools", "/-/trash", "/-/similar"):
+        browser.open(path)
+        assert browser.find("h1").rect["x"] == browser.find(".brand").rect["x"], path
+    browser.open()
+    assert abs(right(browser.find(".search")) - right(browser.find(".list"))) <= 1
+    assert abs(browser.find(".top nav").rect["x"] - browser.find("aside").rect["x"]) <= 1
+    assert abs(right(browser.find("#add")) - right(browser.find("aside .cloud"))) <= 1
+
+
+@pytest.mark.parametrize("width", [500, 768, 1280])
+def test_in_a_window_of_any_width_a_mouse_reaches_all_of_a_bookmark(browser, width):
+    set_width(browser, width, mobile=False)
+    browser.post("https://a.example/", title="word " * 99, tags=[f"tag {n}" for n in range(12)])
+    browser.open()
+    assert right(browser.find(".list")) - right(browser.find(".list h2 a")) < 60
+    for tag in browser.all(".list .tags a"):
+        assert right(tag) <= width
+    if width < 1024:
+        tags = browser.find("#tags-of-list")
+        assert tags.value_of_css_property("scrollbar-width") == "thin"
 
 
 @pytest.mark.parametrize("width, height", [(1280, 108), (390, 104)])
@@ -74,7 +107,6 @@ def test_selecting_text_does_not_fold_a_description(browser):
 @pytest.mark.parametrize("scripts", ["with script", "without script"])
 def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, scripts):
     set_width(browser, 390)
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
     if scripts == "without script":
         browser.disable_scripts()
     browser.post("https://a.example/", title="A title of two lines " * 3, tags=["unread", "web"])
@@ -124,7 +156,6 @@ def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
 
 def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
     set_width(browser, 768)
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
     browser.open()
     for item in browser.all(".list > li")[:3]:
         item.find_element("css selector", ".more").click()
@@ -134,13 +165,15 @@ def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
         browser.press(Keys.ESCAPE)
 
 
-@pytest.mark.parametrize("width", [1280, 390, 320])
+@pytest.mark.parametrize("width", [1280, 768, 390, 320])
 def test_the_help_to_search_is_whole_on_the_screen(either, width):
     set_width(either, width)
     either.open()
     either.find(".help summary").click()
     box = either.find(".help > div").rect
     assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    if width > 600:
+        assert box["x"] == either.find(".search").rect["x"]
 
 
 def test_nothing_of_a_list_moves_while_it_loads(browser, filled):
