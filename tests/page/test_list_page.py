@@ -13,6 +13,7 @@ LONG = "A paragraph of a longer description. " * 9 + "\n\n" + "The end of the de
 def set_width(browser, width, mobile=None):
     if mobile is None:
         mobile = width < 800
+    browser.open()  # Chromium emulates touch only in the process of the present page.
     browser.command(
         "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
         mobile=mobile,
