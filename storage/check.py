@@ -28,8 +28,6 @@ _HOW_TO_RENUMBER = (
     "delete both and add them again"
 )
 _HOW_TO_REMOVE = "remove it, or run `bookmarks check --repair`"
-_DELETED_TEXT = "belongs to a deleted bookmark"
-
 # https://docs.syncthing.net/users/syncing.html#conflicting-changes
 _SYNCTHING_CONFLICT = re.compile(r"(.+)\.sync-conflict-\d{8}-\d{6}-[A-Z2-7]{7}\.json")
 
@@ -112,19 +110,15 @@ def _check_bookmarks(
 
 
 def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
+    problem = "belongs to a deleted bookmark"
     try:
         bookmark = _decode(path, decode_bookmark)
     except _INVALID_FILE:  # The file may hold something else that its owner needs.
-        advice = "move it away, because it is no valid bookmark"
-        yield Finding(path, _DELETED_TEXT, advice)
+        yield Finding(path, problem, "move it away, because it is no valid bookmark")
         return
     if bookmark:
         yield Finding(
-            path,
-            _DELETED_TEXT,
-            _HOW_TO_REMOVE,
-            is_safe_to_remove=has_expired,
-            is_in_trash=True,
+            path, problem, _HOW_TO_REMOVE, is_safe_to_remove=has_expired, is_in_trash=True
         )
 
 

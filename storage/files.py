@@ -58,7 +58,7 @@ def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_re
                 raise BadFile(f"is larger than {MAX_FILE_SIZE:,} bytes")
             return _read_bytes(descriptor, status.st_size), status
         finally:
-            _close(descriptor)
+            close(descriptor)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -94,21 +94,12 @@ def open_file(
     try:
         yield descriptor
     finally:
-        _close(descriptor)
+        close(descriptor)
 
 
-@contextmanager
-def duplicate(descriptor: int) -> Iterator[int]:
-    """Yield a second descriptor of an open file. Raises OSError."""
-    copy = os.dup(descriptor)
-    try:
-        yield copy
-    finally:
-        _close(copy)
-
-
-def _close(descriptor: int) -> None:
-    with suppress(OSError):  # The file was only read, or is synced already.
+def close(descriptor: int) -> None:
+    """Close a file that was only read or is synced, so that errors do not matter."""
+    with suppress(OSError):
         os.close(descriptor)
 
 
@@ -226,7 +217,7 @@ class Staged:
         if self._has_temporary_name:
             with suppress(OSError):
                 os.unlink(self._temporary, dir_fd=self._folder)
-        _close(self.descriptor)
+        close(self.descriptor)
 
     def __enter__(self) -> "Staged":
         return self

@@ -111,5 +111,4 @@ def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[o
 def _clean_item(name: str, item: object, notes: list[str]) -> str:
     if isinstance(item, str):
         item = _replace_lone_surrogates(name, item, notes)
-    cleaned: tuple[str] = clean_value(name, [item])
-    return cleaned[0]
+    return str(clean_value(name, [item])[0])

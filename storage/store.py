@@ -10,7 +10,7 @@ from pathlib import Path
 
 from storage import files
 from storage.errors import StorageError, Unavailable
-from storage.follower import BOOKMARKS, TOMBSTONES, Follower
+from storage.follower import Follower
 from storage.lock import Lock, OpenFolders
 from storage.public import PublicFollower
 from storage.reader import Reader
@@ -52,16 +52,16 @@ class Store(Reader):
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
         self._folder = folder
-        folders = self._follower.folders
+        bookmarks, tombstones = self._follower.folders
         files.make_folder(folder)
-        files.make_folder(folders[BOOKMARKS])
+        files.make_folder(bookmarks)
         with suppress(Unavailable):  # A read-only disk may lack this folder.
-            files.make_folder(folders[TOMBSTONES])
+            files.make_folder(tombstones)
         self._prepare_for_process()
         _STORES.add(self)
 
     def _prepare_for_process(self) -> None:
-        # In a forked child, locks that the parent held would stay locked.
+        # Make new locks, because a forked child cannot release those of its parent.
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
@@ -80,7 +80,7 @@ class Store(Reader):
     def transaction(self) -> Iterator[Transaction]:
         """Lock the folder for a `with` block, and store its changes at the end.
 
-        An error in the block prevents that. If storing raises Busy, Full or
+        If the block raises an error, nothing is stored. If storing raises Busy, Full or
         Unavailable, some changes may be stored.
         """
         # Read most files without the lock, because that may take long. Without
@@ -123,8 +123,7 @@ class Store(Reader):
             with self._writer_lock.hold(folders):
                 with self._follower.mutex:
                     self._follower.refresh()
-                watched = self._follower.watch.first_folder_identity
-                if folders.identity == watched:
+                if folders.identity == self._follower.watch.first_folder_identity:
                     yield folders
                     return
 

@@ -1,6 +1,7 @@
 """Decide on changes by the present files, and store them together."""
 
 import logging
+import os
 import time
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
@@ -177,6 +178,8 @@ class Transaction:
     def delete(self, entry: Entry) -> None:
         """Delete a bookmark: store a tombstone, which hides the bookmark's file."""
         self._deleted.append(entry)
+        if not self._keeps_deleted:
+            self._to_clean_up.append(entry.bookmark.id)
 
     def remove_restored(self, id: str) -> None:
         """Let `sync` remove the old file of a restored bookmark. Errors are only logged."""
@@ -215,7 +218,8 @@ class Transaction:
 
     def _sync_later(self, folder: int, new_file: int, until_synced: ExitStack) -> None:
         with files.translate_disk_errors():
-            file = until_synced.enter_context(files.duplicate(new_file))
+            file = os.dup(new_file)
+        until_synced.callback(files.close, file)
         self._folders_to_sync.append((folder, file))
 
     def _publish_all(
@@ -302,8 +306,6 @@ class Transaction:
         self._read_unchanged(entry)
         file.publish_new()
         self._has_published_some = True
-        if not self._keeps_deleted:
-            self._to_clean_up.append(entry.bookmark.id)
 
     def _sync_tombstone(self, id: str) -> None:
         folder = self.folders.tombstones

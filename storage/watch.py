@@ -125,18 +125,16 @@ class Watch:
             warn_once(_NO_INOTIFY_TEXT.format(error.strerror))
 
     def _watch_existing_folders(self) -> None:
-        existing = []
-        for index, folder in enumerate(self._folders):
-            if self._identities[index] is None:
-                continue
-            if not reports_all_changes(folder, self._one_machine):
+        existing = [n for n, identity in enumerate(self._identities) if identity]
+        for index in existing:
+            if not reports_all_changes(self._folders[index], self._one_machine):
                 return
-            existing.append((index, folder))
         self._indexes = {}
         self._inotify = INotify(nonblocking=True)
-        # A method `__del__` could run too late.
+        # Close inotify with this object. A method `__del__` could run too late.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
-        for index, folder in existing:
+        for index in existing:
+            folder = self._folders[index]
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
             self._indexes[watch_descriptor] = index
 
