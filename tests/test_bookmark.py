@@ -42,19 +42,16 @@ def test_get_responds_with_the_seven_fields(app, add):
     assert list(bookmark) == ["id", "uri", "title", "description", "tags", "created", "modified"]
 
 
-@pytest.mark.parametrize(
-    "query, accept, media_type",
-    [
-        ("", "*/*", "application/json"),
-        ("", BROWSER, "text/html; charset=utf-8"),
-        ("", "application/x-xbel", "application/x-xbel"),
-        ("", "text/xml, application/json;q=0.5", "application/x-xbel"),
-        ("", "text/html;q=0.5, text/*", "text/html; charset=utf-8"),
-        ("?format=json", BROWSER, "application/json"),
-        ("?format=xbel", BROWSER, "application/x-xbel"),
-        ("?format=html", "application/json", "text/html; charset=utf-8"),
-    ],
-)
+@pytest.mark.parametrize("query, accept, media_type", [
+    ("", "*/*", "application/json"),
+    ("", BROWSER, "text/html; charset=utf-8"),
+    ("", "application/x-xbel", "application/x-xbel"),
+    ("", "text/xml, application/json;q=0.5", "application/x-xbel"),
+    ("", "text/html;q=0.5, text/*", "text/html; charset=utf-8"),
+    ("?format=json", BROWSER, "application/json"),
+    ("?format=xbel", BROWSER, "application/x-xbel"),
+    ("?format=html", "application/json", "text/html; charset=utf-8"),
+])  # fmt: skip
 def test_get_negotiates_like_the_list(app, add, query, accept, media_type):
     id = add(title="Something")["id"]
     response = app.get(f"/{id}{query}", headers={"Accept": accept}, status=200)
@@ -267,20 +264,17 @@ def test_a_uri_that_no_other_bookmark_has_is_no_conflict(app, two):
 # --- Updates without a change ---
 
 
-@pytest.mark.parametrize(
-    "method, path, body",
-    [
-        ("PUT", "/a", WHOLE),
-        ("PUT", "/a", WHOLE | {"title": "  A ", "tags": ["x", " y", "X"]}),
-        ("POST", "/a", {}),
-        ("POST", "/a", WHOLE),
-        ("POST", "/a", {"description": "Text\r\n"}),
-        ("POST", "/", {"uri": WHOLE["uri"]}),
-        ("POST", "/", WHOLE),
-        ("PUT", "/a/title", "A"),
-        ("PUT", "/a/tags", ["x", "y"]),
-    ],
-)
+@pytest.mark.parametrize("method, path, body", [
+    ("PUT", "/a", WHOLE),
+    ("PUT", "/a", WHOLE | {"title": "  A ", "tags": ["x", " y", "X"]}),
+    ("POST", "/a", {}),
+    ("POST", "/a", WHOLE),
+    ("POST", "/a", {"description": "Text\r\n"}),
+    ("POST", "/", {"uri": WHOLE["uri"]}),
+    ("POST", "/", WHOLE),
+    ("PUT", "/a/title", "A"),
+    ("PUT", "/a/tags", ["x", "y"]),
+])  # fmt: skip
 def test_an_update_that_changes_nothing_keeps_the_file(app, file, method, path, body):
     app.put_json("/a", WHOLE | {"created": "2001-01-01T00:00:00Z"}, status=201)
     before, etag = file("a"), app.get("/a", status=200).headers["ETag"]

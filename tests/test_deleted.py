@@ -41,19 +41,16 @@ def test_every_body_is_410(app, deleted, client, method, path):
         app.get(other, status=404)
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"If-None-Match": "*"},
-        {"If-Match": "*"},
-        {"If-Match": '"x"'},
-        {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
-        {"If-Unmodified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"},
-        {"Range": "bytes=0-1"},
-        {"Accept": "image/png"},
-        {"Accept": BROWSER},
-    ],
-)
+@pytest.mark.parametrize("headers", [
+    {"If-None-Match": "*"},
+    {"If-Match": "*"},
+    {"If-Match": '"x"'},
+    {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"},
+    {"If-Unmodified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"},
+    {"Range": "bytes=0-1"},
+    {"Accept": "image/png"},
+    {"Accept": BROWSER},
+])  # fmt: skip
 def test_every_header_and_query_is_410(app, deleted, headers):
     body = json.dumps(WHOLE).encode()
     paths = [("GET", f"/a?{query}") for query in ("format=html", "format=yaml", "x=%ff")]

@@ -88,9 +88,7 @@ def test_the_quick_start_is_two_commands_of_one_line_each():
 
 def test_the_table_of_endpoints_has_exactly_the_routes():
     rows = set(re.findall(r"^\| ([A-Z]+) \| `(/[^`]*)` \|", API, re.MULTILINE))
-    assert rows == {
-        (method, route.template) for route in OWN_ROUTES for method in route.handlers
-    }
+    assert rows == {(method, route.template) for route in OWN_ROUTES for method in route.handlers}
 
 
 def test_the_table_of_options_has_exactly_the_options(capsys):

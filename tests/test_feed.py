@@ -131,14 +131,9 @@ def test_special_characters_of_a_bookmark_are_escaped(read, add, value):
 
 
 IRIS = [
-    "https://a.example/?b=1&c='d'#e",
-    "urn:isbn:1",
-    "https://ü.example/ä?ö#日本語😀",
-    "https://a.example/%C3%A4%2f",
-    "http://[2001:db8::1]:80/",
-    "http://a:b@[::1%25lo]/?c",
-    "x:y",
-]
+    "https://a.example/?b=1&c='d'#e", "urn:isbn:1", "https://ü.example/ä?ö#日本語😀",
+    "https://a.example/%C3%A4%2f", "http://[2001:db8::1]:80/", "http://a:b@[::1%25lo]/?c", "x:y",
+]  # fmt: skip
 ENCODED = {
     "javascript:alert('<&\">')": "javascript:alert('%3C&%22%3E')",
     "https://a.example/\\^`{|}": "https://a.example/%5C%5E%60%7B%7C%7D",
@@ -239,16 +234,13 @@ def test_entries_are_ordered_by_created_with_the_newest_first(app, data, read):
     assert titles(read()) == ["4", "3", "2", "1", "0"]
 
 
-@pytest.mark.parametrize(
-    "query, expected",
-    [
-        ("tag=a", ["2", "1"]),
-        ("tag=A&tag=b", ["2"]),
-        ("tag=b", ["3", "2"]),
-        ("tag=c", []),
-        ("tag=", ["3", "2", "1"]),
-    ],
-)
+@pytest.mark.parametrize("query, expected", [
+    ("tag=a", ["2", "1"]),
+    ("tag=A&tag=b", ["2"]),
+    ("tag=b", ["3", "2"]),
+    ("tag=c", []),
+    ("tag=", ["3", "2", "1"]),
+])  # fmt: skip
 def test_tags_filter_the_feed_like_the_list(add, read, query, expected):
     add("https://1.example/", title="1", tags=["A"], created="2024-01-01T00:00:00Z")
     add("https://2.example/", title="2", tags=["a", "B"], created="2024-01-02T00:00:00Z")
@@ -274,15 +266,12 @@ def test_a_page_has_fifty_entries(app, data, read):
     assert titles(read(links(last)["previous"])) == titles(root)
 
 
-@pytest.mark.parametrize(
-    "url, numbers",
-    [
-        ("/feed", range(129, -1, -1)),
-        ("/feed?tag=M1", range(129, -1, -2)),
-        ("/feed?limit=7", range(129, -1, -1)),
-        ("/feed?limit=7&offset=100", range(29, -1, -1)),
-    ],
-)
+@pytest.mark.parametrize("url, numbers", [
+    ("/feed", range(129, -1, -1)),
+    ("/feed?tag=M1", range(129, -1, -2)),
+    ("/feed?limit=7", range(129, -1, -1)),
+    ("/feed?limit=7&offset=100", range(29, -1, -1)),
+])  # fmt: skip
 def test_following_next_reaches_every_bookmark(app, data, read, url, numbers):
     write_bookmarks(data, 130)
     reached = [title for page in pages(read, url) for title in titles(page)]

@@ -32,18 +32,14 @@ def test_each_field_of_a_bookmark_has_a_rule():
 # --- uri ---
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "https://a.example/", "http://a.example", "HTTP://A.EXAMPLE/%7e/../x?b=2&a=1#Z",
-        "https://a.example/?a=1&copy=2", "https://münchen.example/straße?q=ü#ä",
-        "https://a.example/ä/e\u0301", "https://user:pw@[2001:db8::1]:8080/",
-        "mailto:a@b.example", "urn:isbn:0451450523", "tel:+1-816-555-1212",
-        "javascript:alert('a'+\"b\")", "data:text/html,<b>&amp;</b>",
-        "x-my.scheme+1:anything|^`{}\\", "about:blank", "file:///etc/passwd",
-        "http://a.example/" + "x" * 10_000,
-    ],
-)
+@pytest.mark.parametrize("uri", [
+    "https://a.example/", "http://a.example", "HTTP://A.EXAMPLE/%7e/../x?b=2&a=1#Z",
+    "https://a.example/?a=1&copy=2", "https://münchen.example/straße?q=ü#ä",
+    "https://a.example/ä/e\u0301", "https://user:pw@[2001:db8::1]:8080/", "mailto:a@b.example",
+    "urn:isbn:0451450523", "tel:+1-816-555-1212", "javascript:alert('a'+\"b\")",
+    "data:text/html,<b>&amp;</b>", "x-my.scheme+1:anything|^`{}\\", "about:blank",
+    "file:///etc/passwd", "http://a.example/" + "x" * 10_000,
+])  # fmt: skip
 def test_an_absolute_uri_is_kept_byte_for_byte(app, add, uri):
     id = add(uri)["id"]
     assert app.get(f"/{id}", status=200).json["uri"] == uri
@@ -55,18 +51,14 @@ def test_white_space_around_a_uri_is_removed(app):
         assert made.json["uri"] == URI
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "", " ", "a.example", "www.a.example/path", "//a.example/", "/path", "?query",
-        "#fragment", "://a.example/", "1http://a.example/", "ht_tp://a.example/",
-        "hätp://a.example/", "https ://a.example/", "https://a.example/a b",
-        "https://a.example/a\nb", "https://a.example/a\tb", "https://a.example/a\u00a0b",
-        "https://a.example/a\u2028b", "https://a.example/a\u3000b",
-        "https://a.example/a\u0085b", "https://a.example/a\u007fb",
-        "https://a.example/a\u009fb",
-    ],
-)
+@pytest.mark.parametrize("uri", [
+    "", " ", "a.example", "www.a.example/path", "//a.example/", "/path", "?query", "#fragment",
+    "://a.example/", "1http://a.example/", "ht_tp://a.example/", "hätp://a.example/",
+    "https ://a.example/", "https://a.example/a b", "https://a.example/a\nb",
+    "https://a.example/a\tb", "https://a.example/a\u00a0b", "https://a.example/a\u2028b",
+    "https://a.example/a\u3000b", "https://a.example/a\u0085b", "https://a.example/a\u007fb",
+    "https://a.example/a\u009fb",
+])  # fmt: skip
 def test_a_text_that_is_no_absolute_uri_is_422(require_422, uri):
     require_422("uri", uri)
 
@@ -74,28 +66,25 @@ def test_a_text_that_is_no_absolute_uri_is_422(require_422, uri):
 # --- title ---
 
 
-@pytest.mark.parametrize(
-    "value, stored",
-    [
-        ("  A b  ", "A b"),
-        ("\u00a0\u3000A\u2003", "A"),
-        ("a  b", "a  b"),
-        ("a\nb", "a b"),
-        ("a\r\nb", "a b"),
-        ("a\rb", "a b"),
-        ("a\tb", "a b"),
-        ("a\u0085b", "a b"),
-        ("a\u2028b", "a b"),
-        ("a\u2029b", "a b"),
-        ("\na\n", "a"),
-        ("e\u0301", "\u00e9"),
-        ("\u212b", "\u00c5"),
-        ("ﬁ", "ﬁ"),
-        ("", URI),
-        (" \n ", URI),
-        ("😀\u200d🔥 \u202eabc", "😀\u200d🔥 \u202eabc"),
-    ],
-)
+@pytest.mark.parametrize("value, stored", [
+    ("  A b  ", "A b"),
+    ("\u00a0\u3000A\u2003", "A"),
+    ("a  b", "a  b"),
+    ("a\nb", "a b"),
+    ("a\r\nb", "a b"),
+    ("a\rb", "a b"),
+    ("a\tb", "a b"),
+    ("a\u0085b", "a b"),
+    ("a\u2028b", "a b"),
+    ("a\u2029b", "a b"),
+    ("\na\n", "a"),
+    ("e\u0301", "\u00e9"),
+    ("\u212b", "\u00c5"),
+    ("ﬁ", "ﬁ"),
+    ("", URI),
+    (" \n ", URI),
+    ("😀\u200d🔥 \u202eabc", "😀\u200d🔥 \u202eabc"),
+])  # fmt: skip
 def test_a_title_is_one_trimmed_line_in_nfc(add, value, stored):
     assert add(URI, title=value)["title"] == stored
 
@@ -128,17 +117,14 @@ def test_the_default_title_of_a_long_uri_is_cut(app, add):
 # --- description ---
 
 
-@pytest.mark.parametrize(
-    "value, stored",
-    [
-        ("  a  ", "a"),
-        ("a\r\nb\rc\nd", "a\nb\nc\nd"),
-        ("a\n\n\n  b\tc", "a\n\n\n  b\tc"),
-        ("\r\n a \r\n", "a"),
-        ("e\u0301\u2028x", "\u00e9\u2028x"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize("value, stored", [
+    ("  a  ", "a"),
+    ("a\r\nb\rc\nd", "a\nb\nc\nd"),
+    ("a\n\n\n  b\tc", "a\n\n\n  b\tc"),
+    ("\r\n a \r\n", "a"),
+    ("e\u0301\u2028x", "\u00e9\u2028x"),
+    ("", ""),
+])  # fmt: skip
 def test_a_description_is_trimmed_and_keeps_its_lines(add, value, stored):
     assert add(description=value)["description"] == stored
 
@@ -146,21 +132,18 @@ def test_a_description_is_trimmed_and_keeps_its_lines(add, value, stored):
 # --- tags ---
 
 
-@pytest.mark.parametrize(
-    "value, stored",
-    [
-        ([], []),
-        (["b", "a", "c"], ["b", "a", "c"]),
-        ([" a ", "\u3000b\u00a0", "\nc\r\n"], ["a", "b", "c"]),
-        (["two words"], ["two words"]),
-        (["A", "b", "a", "B", "A"], ["A", "b"]),
-        (["École", "ÉCOLE", "e\u0301cole"], ["École"]),
-        (["Straße", "STRASSE"], ["Straße"]),
-        (["Σίσυφος", "ΣΊΣΥΦΟΣ"], ["Σίσυφος"]),
-        (["e\u0301"], ["\u00e9"]),
-        (["a;b", "a/b", "#a", "a\u00a0b", "😀"], ["a;b", "a/b", "#a", "a\u00a0b", "😀"]),
-    ],
-)
+@pytest.mark.parametrize("value, stored", [
+    ([], []),
+    (["b", "a", "c"], ["b", "a", "c"]),
+    ([" a ", "\u3000b\u00a0", "\nc\r\n"], ["a", "b", "c"]),
+    (["two words"], ["two words"]),
+    (["A", "b", "a", "B", "A"], ["A", "b"]),
+    (["École", "ÉCOLE", "e\u0301cole"], ["École"]),
+    (["Straße", "STRASSE"], ["Straße"]),
+    (["Σίσυφος", "ΣΊΣΥΦΟΣ"], ["Σίσυφος"]),
+    (["e\u0301"], ["\u00e9"]),
+    (["a;b", "a/b", "#a", "a\u00a0b", "😀"], ["a;b", "a/b", "#a", "a\u00a0b", "😀"]),
+])  # fmt: skip
 def test_tags_are_trimmed_and_duplicates_in_another_case_are_dropped(add, value, stored):
     assert add(tags=value)["tags"] == stored
 
@@ -176,13 +159,9 @@ def test_a_text_that_is_no_tag_is_422(require_422, tag):
 
 
 @pytest.mark.parametrize("field", ["created", "modified"])
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "2024-02-29T23:59:59Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z",
-        "9999-12-31T23:59:59Z",
-    ],
-)
+@pytest.mark.parametrize("moment", [
+    "2024-02-29T23:59:59Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
+])  # fmt: skip
 def test_dates_of_any_year_are_kept(app, add, field, moment):
     id = add(**{field: moment})["id"]
     for name in ("json", "xbel", "html"):
@@ -191,30 +170,23 @@ def test_dates_of_any_year_are_kept(app, add, field, moment):
     assert app.get(f"/{id}/{field}", status=200).text == moment
 
 
-@pytest.mark.parametrize(
-    "value, stored",
-    [
-        ("2024-05-01T12:00:00.999Z", "2024-05-01T12:00:00Z"),
-        ("2024-05-01T12:00:00+02:00", "2024-05-01T10:00:00Z"),
-        ("2024-05-01T00:30:00-01:00", "2024-05-01T01:30:00Z"),
-        ("2024-05-01t12:00:00z", "2024-05-01T12:00:00Z"),
-    ],
-)
+@pytest.mark.parametrize("value, stored", [
+    ("2024-05-01T12:00:00.999Z", "2024-05-01T12:00:00Z"),
+    ("2024-05-01T12:00:00+02:00", "2024-05-01T10:00:00Z"),
+    ("2024-05-01T00:30:00-01:00", "2024-05-01T01:30:00Z"),
+    ("2024-05-01t12:00:00z", "2024-05-01T12:00:00Z"),
+])  # fmt: skip
 def test_an_rfc_3339_timestamp_is_stored_in_utc_with_whole_seconds(add, value, stored):
     assert add(created=value)["created"] == stored
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "", "yesterday", "2024-05-01", "2024-05-01T12:00:00", "2024-05-01T12:00Z",
-        "2024-02-30T12:00:00Z", "2023-02-29T12:00:00Z", "2024-13-01T12:00:00Z",
-        "2024-05-01T24:00:00Z", "2024-05-01T24:00:00+01:00", "2024-05-01T12:60:00Z",
-        "0000-01-01T00:00:00Z", "20240501T120000Z", "2024-05-01T12:00:00+99:99",
-        "0001-01-01T00:00:00+01:00", "９９９９-05-01T12:00:00Z", "2024-05-01T12:00:00Z\n",
-        1714564800, None,
-    ],
-)
+@pytest.mark.parametrize("moment", [
+    "", "yesterday", "2024-05-01", "2024-05-01T12:00:00", "2024-05-01T12:00Z",
+    "2024-02-30T12:00:00Z", "2023-02-29T12:00:00Z", "2024-13-01T12:00:00Z", "2024-05-01T24:00:00Z",
+    "2024-05-01T24:00:00+01:00", "2024-05-01T12:60:00Z", "0000-01-01T00:00:00Z", "20240501T120000Z",
+    "2024-05-01T12:00:00+99:99", "0001-01-01T00:00:00+01:00", "９９９９-05-01T12:00:00Z",
+    "2024-05-01T12:00:00Z\n", 1714564800, None,
+])  # fmt: skip
 def test_a_value_that_is_no_timestamp_is_422(require_422, moment):
     require_422("created", moment)
     require_422("modified", moment)

@@ -418,26 +418,23 @@ def test_the_number_of_tags_of_a_bookmark_is_limited(client):
 LOCAL = b" HTTP/1.1\r\nHost: localhost"
 
 
-@pytest.mark.parametrize(
-    "head, status",
-    [
-        (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 200_000, 200),
-        (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 300_000, 431),
-        (b"POST /" + LOCAL + b"\r\nContent-Length: x", 400),
-        (b"POST /" + LOCAL + b"\r\nContent-Length: 1\r\nContent-Length: 2", 400),
-        (b"POST /" + LOCAL + b"\r\nContent-Length: 99999999999", 413),
-        (b"POST /" + LOCAL + b"\r\nContent-Length: 36000000", 413),
-        (b"POST /" + LOCAL + b"\r\nTransfer-Encoding: gzip", 501),
-        (b"GET / HTTP/1.1\r\nHost : localhost", 400),
-        (b"\xff\xfe\x00 / HTTP/1.1", 400),
-        (b"GET\r\n", 400),
-        (b"GET //[::1" + LOCAL, 404),
-        (b"GET //a]b/" + LOCAL, 404),
-        (b"GET /" + LOCAL + b"\r\nHost: localhost", 400),
-        (b"GET / HTTP/1.1\r\nAccept: */*", 400),
-        (b"GET http://localhost/ HTTP/1.1\r\nAccept: */*", 400),
-    ],
-)
+@pytest.mark.parametrize("head, status", [
+    (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 200_000, 200),
+    (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 300_000, 431),
+    (b"POST /" + LOCAL + b"\r\nContent-Length: x", 400),
+    (b"POST /" + LOCAL + b"\r\nContent-Length: 1\r\nContent-Length: 2", 400),
+    (b"POST /" + LOCAL + b"\r\nContent-Length: 99999999999", 413),
+    (b"POST /" + LOCAL + b"\r\nContent-Length: 36000000", 413),
+    (b"POST /" + LOCAL + b"\r\nTransfer-Encoding: gzip", 501),
+    (b"GET / HTTP/1.1\r\nHost : localhost", 400),
+    (b"\xff\xfe\x00 / HTTP/1.1", 400),
+    (b"GET\r\n", 400),
+    (b"GET //[::1" + LOCAL, 404),
+    (b"GET //a]b/" + LOCAL, 404),
+    (b"GET /" + LOCAL + b"\r\nHost: localhost", 400),
+    (b"GET / HTTP/1.1\r\nAccept: */*", 400),
+    (b"GET http://localhost/ HTTP/1.1\r\nAccept: */*", 400),
+])  # fmt: skip
 def test_the_server_refuses_a_malformed_request(service, head, status):
     with connect(service) as connection:
         connection.sendall(head + b"\r\n\r\n")
@@ -503,18 +500,14 @@ def body_of_chunks(size, total):
     return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    "body, status",
-    [
-        (body_with_chunk_line(16_000), 201),
-        (body_with_chunk_line(25_000), 400),
-        (body_with_trailer(16_000), 201),
-        (body_with_trailer(25_000), 400),
-        (body_of_chunks(16, 60_000), 201),
-        (body_of_chunks(1, 60_000), 400),
-    ],
-    ids=["line", "long line", "trailer", "long trailer", "chunks", "small chunks"],
-)
+@pytest.mark.parametrize("body, status", [
+    (body_with_chunk_line(16_000), 201),
+    (body_with_chunk_line(25_000), 400),
+    (body_with_trailer(16_000), 201),
+    (body_with_trailer(25_000), 400),
+    (body_of_chunks(16, 60_000), 201),
+    (body_of_chunks(1, 60_000), 400),
+], ids=["line", "long line", "trailer", "long trailer", "chunks", "small chunks"])  # fmt: skip
 @pytest.mark.parametrize("step", [100, 1500, 100_000])
 def test_the_framing_of_chunks_is_limited(service, body, status, step):
     service.empty()

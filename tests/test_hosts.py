@@ -545,19 +545,16 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
     assert run(env={**environment, "BOOKMARKS_NO_AUTH": "1"}).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (["--listen", "0.0.0.0:0"], "Set a token"),
-        (["--trusted-proxy", "127.0.0.1"], "Set a token"),
-        (["--max-open", "many"], "--max-open"),
-        (["--max-open", "0"], "max_open must be at least 1"),
-        (["--keep-deleted", "some"], "--keep-deleted"),
-        (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
-        (["--hosts", "/nonexistent"], "/nonexistent"),
-        (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
-    ],
-)
+@pytest.mark.parametrize("options, message", [
+    (["--listen", "0.0.0.0:0"], "Set a token"),
+    (["--trusted-proxy", "127.0.0.1"], "Set a token"),
+    (["--max-open", "many"], "--max-open"),
+    (["--max-open", "0"], "max_open must be at least 1"),
+    (["--keep-deleted", "some"], "--keep-deleted"),
+    (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
+    (["--hosts", "/nonexistent"], "/nonexistent"),
+    (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
+])  # fmt: skip
 def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(
     root, monkeypatch, capsys, options, message
 ):

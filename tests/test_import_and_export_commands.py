@@ -56,9 +56,7 @@ def empty(data):
 
 
 @pytest.mark.usefixtures("empty")
-def test_an_import_prints_its_numbers_and_each_skipped_entry(
-    run, data, tmp_path, monkeypatch
-):
+def test_an_import_prints_its_numbers_and_each_skipped_entry(run, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.html").write_text(NETSCAPE)
     (tmp_path / "two.txt").write_text("https://example.com/2\nhttps://example.com/4\n")
@@ -335,16 +333,13 @@ def test_an_export_does_not_create_a_missing_data_folder(run, tmp_path, folders)
 # --- Selected exports ---
 
 
-@pytest.mark.parametrize(
-    "options, uris",
-    [
-        (["--q", "site:b.example or #x"], ["https://b.example/", "https://a.example/"]),
-        (["--tag", "x", "--tag", "y"], ["https://a.example/"]),
-        (["--sort=title"], ["https://b.example/", "https://a.example/", "https://c.example/"]),
-        (["--sort", "-title", "--limit", "1"], ["https://c.example/"]),
-        (["--limit", "0"], []),
-    ],
-)
+@pytest.mark.parametrize("options, uris", [
+    (["--q", "site:b.example or #x"], ["https://b.example/", "https://a.example/"]),
+    (["--tag", "x", "--tag", "y"], ["https://a.example/"]),
+    (["--sort=title"], ["https://b.example/", "https://a.example/", "https://c.example/"]),
+    (["--sort", "-title", "--limit", "1"], ["https://c.example/"]),
+    (["--limit", "0"], []),
+])  # fmt: skip
 def test_an_export_selects_and_sorts_like_a_list(run, data, add, options, uris):
     add("https://a.example/", title="B", tags=["x", "y"], created="2001-01-01T00:00:00Z")
     add("https://b.example/", title="A", tags=["y"], created="2002-01-01T00:00:00Z")

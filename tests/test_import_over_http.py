@@ -140,18 +140,15 @@ def test_xbel_of_any_number_of_bookmarks_is_a_file(app, count):
     assert counts(report) == (count, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "name, body, status",
-    [
-        ("json", b"[]", 422),
-        ("json", b'[{"uri": "https://example.com/"}]', 422),
-        ("xbel", b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/></xbel>', 422),
-        ("xbel", b"<xbel/>", 422),
-        ("csv", b"url,title\nhttps://example.com/,A\n", 415),
-        ("netscape", NETSCAPE, 415),
-        ("text", b"https://example.com/\n", 415),
-    ],
-)
+@pytest.mark.parametrize("name, body, status", [
+    ("json", b"[]", 422),
+    ("json", b'[{"uri": "https://example.com/"}]', 422),
+    ("xbel", b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/></xbel>', 422),
+    ("xbel", b"<xbel/>", 422),
+    ("csv", b"url,title\nhttps://example.com/,A\n", 415),
+    ("netscape", NETSCAPE, 415),
+    ("text", b"https://example.com/\n", 415),
+])  # fmt: skip
 @pytest.mark.parametrize("path", ["/", "/a"])
 def test_a_file_is_refused_where_one_bookmark_is_expected(app, path, name, body, status):
     app.put_json("/a", {"uri": "x:y", "title": "A", "description": "", "tags": []}, status=201)
@@ -181,14 +178,11 @@ def test_of_several_files_in_one_form_none_is_imported_if_one_cannot_be_read(app
 
 
 @pytest.mark.parametrize("media_type", ["application/xml", "text/xml"])
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'<xbel><bookmark href="https://example.com/"/></xbel>',
-        b'<posts><post href="https://example.com/"/></posts>',
-        b'<opml><body><outline text="A feed" xmlUrl="https://example.com/"/></body></opml>',
-    ],
-)
+@pytest.mark.parametrize("body", [
+    b'<xbel><bookmark href="https://example.com/"/></xbel>',
+    b'<posts><post href="https://example.com/"/></posts>',
+    b'<opml><body><outline text="A feed" xmlUrl="https://example.com/"/></body></opml>',
+])  # fmt: skip
 def test_a_body_of_xml_is_a_file_of_any_known_kind(app, body, media_type):
     options = {"content_type": media_type, "status": 200}
     assert app.post("/-/import", body, **options).json["created"] == 1
@@ -329,39 +323,33 @@ def test_nothing_of_a_malformed_json_document_is_imported(app):
 
 
 # Files in which nothing of the format in their media type is found.
-@pytest.mark.parametrize(
-    "name, body",
-    [
-        ("netscape", b"url,title\nhttps://a.example/,A\n"),
-        ("netscape", b"<!DOCTYPE html><html><body><h1>Hello</h1></body></html>"),
-        ("netscape", b'<html><p>See <a href="https://a.example/">A</a>.</p></html>'),
-        ("netscape", b'[{"uri": "https://a.example/"}]'),
-        ("netscape", b""),
-        ("csv", b"https://a.example/\nhttps://b.example/\n"),
-        ("csv", NETSCAPE),
-        ("json", NETSCAPE),
-        ("xbel", NETSCAPE),
-        ("text", b"\0\1\2"),
-        ("text", b""),
-    ],
-)
+@pytest.mark.parametrize("name, body", [
+    ("netscape", b"url,title\nhttps://a.example/,A\n"),
+    ("netscape", b"<!DOCTYPE html><html><body><h1>Hello</h1></body></html>"),
+    ("netscape", b'<html><p>See <a href="https://a.example/">A</a>.</p></html>'),
+    ("netscape", b'[{"uri": "https://a.example/"}]'),
+    ("netscape", b""),
+    ("csv", b"https://a.example/\nhttps://b.example/\n"),
+    ("csv", NETSCAPE),
+    ("json", NETSCAPE),
+    ("xbel", NETSCAPE),
+    ("text", b"\0\1\2"),
+    ("text", b""),
+])  # fmt: skip
 def test_a_file_of_another_format_than_its_media_type_is_an_error(app, name, body):
     assert post_file(app, name, body, status=400)["detail"]
     assert app.get("/").json == []
 
 
-@pytest.mark.parametrize(
-    "name, body",
-    [
-        ("json", b"[]"),
-        ("json", b'{"children": []}'),
-        ("json", b'{"version": 3, "lists": []}'),
-        ("xbel", b"<xbel/>"),
-        ("csv", b"url,title\n"),
-        ("netscape", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n"),
-        ("netscape", b"<dl></dl>"),
-    ],
-)
+@pytest.mark.parametrize("name, body", [
+    ("json", b"[]"),
+    ("json", b'{"children": []}'),
+    ("json", b'{"version": 3, "lists": []}'),
+    ("xbel", b"<xbel/>"),
+    ("csv", b"url,title\n"),
+    ("netscape", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n"),
+    ("netscape", b"<dl></dl>"),
+])  # fmt: skip
 def test_an_empty_list_of_a_known_format_is_imported(app, name, body):
     for report in (post_file(app, name, body), upload(app, body)):
         assert counts(report) == (0, 0, 0, 0, 0)
@@ -424,14 +412,10 @@ def test_a_form_must_have_files_with_names_and_no_other_field(app):
 
 
 @pytest.mark.parametrize("wrong", ["\x01", "&#1;", "&#xD800;", "&#xFFFE;"])
-@pytest.mark.parametrize(
-    "document",
-    [
-        '<xbel><bookmark href="a:1"><title>One{}!</title></bookmark><bookmark href="a:2"/></xbel>',
-        '<opml><body><outline url="a:1" text="One{}!"/><outline url="a:2"/></body></opml>',
-    ],
-    ids=["xbel", "opml"],
-)
+@pytest.mark.parametrize("document", [
+    '<xbel><bookmark href="a:1"><title>One{}!</title></bookmark><bookmark href="a:2"/></xbel>',
+    '<opml><body><outline url="a:1" text="One{}!"/><outline url="a:2"/></body></opml>',
+], ids=["xbel", "opml"])  # fmt: skip
 def test_a_character_that_xml_cannot_have_is_taken_out_of_a_file(app, document, wrong):
     body = document.format(wrong).encode()
     report = app.post("/-/import", body, {"Content-Type": "application/xml"}).json

@@ -512,43 +512,37 @@ def test_health_says_whether_the_folder_can_be_read(app, data):
 # --- Errors and headers ---
 
 
-@pytest.mark.parametrize(
-    "body, member",
-    [
-        ({}, "url"),
-        ({"url": "no url"}, "url"),
-        ({"url": URI, "title": 1}, "title"),
-        ({"url": URI, "tag_names": "a\x01"}, "tag_names"),
-        ({"url": URI, "tag_names": [1]}, "tag_names"),
-        ({"url": URI, "tag_names": {}}, "tag_names"),
-        ({"url": URI, "date_added": "yesterday"}, "date_added"),
-        ({"url": URI, "date_modified": [1]}, "date_modified"),
-        ({"url": URI, "description": "x" * 70_000}, "description"),
-        ([], "body"),
-    ],
-)
+@pytest.mark.parametrize("body, member", [
+    ({}, "url"),
+    ({"url": "no url"}, "url"),
+    ({"url": URI, "title": 1}, "title"),
+    ({"url": URI, "tag_names": "a\x01"}, "tag_names"),
+    ({"url": URI, "tag_names": [1]}, "tag_names"),
+    ({"url": URI, "tag_names": {}}, "tag_names"),
+    ({"url": URI, "date_added": "yesterday"}, "date_added"),
+    ({"url": URI, "date_modified": [1]}, "date_modified"),
+    ({"url": URI, "description": "x" * 70_000}, "description"),
+    ([], "body"),
+])  # fmt: skip
 def test_a_wrong_value_is_400_with_the_member(app, body, member):
     error = app.post_json("/api/bookmarks/", body, status=400).json
     assert error.keys() == {member}
     assert all(isinstance(reason, str) for reason in error[member])
 
 
-@pytest.mark.parametrize(
-    "method, path, status",
-    [
-        ("GET", "/api/nothing/", 404),
-        ("GET", "/api/bookmarks/1/", 404),
-        ("GET", "/api/bookmarks/x/", 404),
-        ("GET", "/api/bookmarks/99999999999/", 404),
-        ("POST", "/api/bookmarks/1/", 405),
-        ("DELETE", "/api/bookmarks/", 405),
-        ("POST", "/api/bookmarks/", 415),
-        ("GET", "/api/", 404),
-        ("GET", "/api/bookmarks/shared/", 404),
-        ("GET", "/api/bookmarks/1/assets/", 404),
-        ("POST", "/api/bookmarks/1/assets/upload/", 404),
-    ],
-)
+@pytest.mark.parametrize("method, path, status", [
+    ("GET", "/api/nothing/", 404),
+    ("GET", "/api/bookmarks/1/", 404),
+    ("GET", "/api/bookmarks/x/", 404),
+    ("GET", "/api/bookmarks/99999999999/", 404),
+    ("POST", "/api/bookmarks/1/", 405),
+    ("DELETE", "/api/bookmarks/", 405),
+    ("POST", "/api/bookmarks/", 415),
+    ("GET", "/api/", 404),
+    ("GET", "/api/bookmarks/shared/", 404),
+    ("GET", "/api/bookmarks/1/assets/", 404),
+    ("POST", "/api/bookmarks/1/assets/upload/", 404),
+])  # fmt: skip
 def test_other_errors_have_a_detail(app, method, path, status):
     headers = {"Accept": "text/html", "Content-Type": "image/png"}
     response = app.request(path, method=method, headers=headers, body=b"x", status=status)

@@ -69,38 +69,35 @@ def test_the_parameter_format_overrides_accept(app, add, name):
         assert "Something" in response.text
 
 
-@pytest.mark.parametrize(
-    "accept, name",
-    [
-        ("*/*", "json"),
-        ("", "json"),
-        ("application/*", "json"),
-        (BROWSER, "html"),
-        ("text/html", "html"),
-        ("application/x-xbel", "xbel"),
-        ("application/xbel+xml", "xbel"),
-        ("application/xml", "xbel"),
-        ("text/xml", "xbel"),
-        ("text/csv", "csv"),
-        ("text/plain", "text"),
-        ("text/*", "text"),
-        ("TEXT/CSV", "csv"),
-        ("text/csv; charset=utf-8", "csv"),
-        ("application/json;q=0.1, text/csv;q=0.9", "csv"),
-        ("text/html;q=0.5, application/x-xbel;q=0.50, text/plain;q=0.501", "text"),
-        ("application/json;q=0, text/plain", "text"),
-        ("image/png, text/csv;q=0.1", "csv"),
-        ("image/png, */*;q=0.1", "json"),
-        ("text/csv;q=0.2, */*;q=0.1", "csv"),
-        ('text/csv;x="a,b;q=0"', "csv"),
-        (r'text/plain;x="\", text/csv";q=0.5, text/html;q=0.1', "text"),
-        ('text/csv;x="', "csv"),
-        (",", "json"),
-        (" , ,\t", "json"),
-        (",, text/csv,", "csv"),
-        ("text/html;q=0.1, , text/csv", "csv"),
-    ],
-)
+@pytest.mark.parametrize("accept, name", [
+    ("*/*", "json"),
+    ("", "json"),
+    ("application/*", "json"),
+    (BROWSER, "html"),
+    ("text/html", "html"),
+    ("application/x-xbel", "xbel"),
+    ("application/xbel+xml", "xbel"),
+    ("application/xml", "xbel"),
+    ("text/xml", "xbel"),
+    ("text/csv", "csv"),
+    ("text/plain", "text"),
+    ("text/*", "text"),
+    ("TEXT/CSV", "csv"),
+    ("text/csv; charset=utf-8", "csv"),
+    ("application/json;q=0.1, text/csv;q=0.9", "csv"),
+    ("text/html;q=0.5, application/x-xbel;q=0.50, text/plain;q=0.501", "text"),
+    ("application/json;q=0, text/plain", "text"),
+    ("image/png, text/csv;q=0.1", "csv"),
+    ("image/png, */*;q=0.1", "json"),
+    ("text/csv;q=0.2, */*;q=0.1", "csv"),
+    ('text/csv;x="a,b;q=0"', "csv"),
+    (r'text/plain;x="\", text/csv";q=0.5, text/html;q=0.1', "text"),
+    ('text/csv;x="', "csv"),
+    (",", "json"),
+    (" , ,\t", "json"),
+    (",, text/csv,", "csv"),
+    ("text/html;q=0.1, , text/csv", "csv"),
+])  # fmt: skip
 def test_accept_selects_the_format_by_q_values(app, accept, name):
     response = app.get("/", headers={"Accept": accept}, status=200)
     assert response.headers["Content-Type"] == MEDIA_TYPES[name]
@@ -116,8 +113,7 @@ def test_an_accept_of_more_than_4096_characters_counts_as_absent(app):
 
 
 @pytest.mark.parametrize(
-    "accept",
-    ["image/png", "application/json;q=0", "text/turtle, audio/*", 'image/png;x="a,b"'],
+    "accept", ["image/png", "application/json;q=0", "text/turtle, audio/*", 'image/png;x="a,b"']
 )
 def test_an_accept_that_nothing_satisfies_is_406(app, accept):
     problem = app.get("/", headers={"Accept": accept}, status=406)
@@ -156,28 +152,25 @@ def tagged(add):
     }
 
 
-@pytest.mark.parametrize(
-    "query, names",
-    [
-        ("tag=red", "ba"),
-        ("tag=RED", "ba"),
-        ("tag=red&tag=blue", "b"),
-        ("tag=blue&tag=Red&tag=rED", "b"),
-        ("tag=%C3%84PFEL", "c"),
-        ("tag=%C3%A4pfel", "c"),
-        ("tag=a%CC%88pfel", "c"),
-        ("tag=two+words", "c"),
-        ("tag=two%20Words", "c"),
-        ("tag=words", ""),
-        ("tag=re", ""),
-        ("tag=red,blue", ""),
-        ("tag=nothing", ""),
-        ("tag=red&tag=nothing", ""),
-        ("tag=", "cbaz"),
-        ("tag=&tag=red", "ba"),
-        ("tag=red&q=blue", "b"),
-    ],
-)
+@pytest.mark.parametrize("query, names", [
+    ("tag=red", "ba"),
+    ("tag=RED", "ba"),
+    ("tag=red&tag=blue", "b"),
+    ("tag=blue&tag=Red&tag=rED", "b"),
+    ("tag=%C3%84PFEL", "c"),
+    ("tag=%C3%A4pfel", "c"),
+    ("tag=a%CC%88pfel", "c"),
+    ("tag=two+words", "c"),
+    ("tag=two%20Words", "c"),
+    ("tag=words", ""),
+    ("tag=re", ""),
+    ("tag=red,blue", ""),
+    ("tag=nothing", ""),
+    ("tag=red&tag=nothing", ""),
+    ("tag=", "cbaz"),
+    ("tag=&tag=red", "ba"),
+    ("tag=red&q=blue", "b"),
+])  # fmt: skip
 def test_several_tags_select_bookmarks_that_have_all_of_them(app, tagged, query, names):
     response = app.get(f"/?{query}", status=200)
     assert "".join(tagged[id] for id in ids(response)) == names
@@ -211,18 +204,15 @@ def test_every_word_of_q_must_occur_in_some_field(app, add):
 
 
 @pytest.mark.parametrize("path", ["/", "/feed"])
-@pytest.mark.parametrize(
-    "values, status",
-    [
-        ({"q": "a" * 4_096}, 200),
-        ({"q": "a" * 4_097}, 400),
-        ({"q": "ä" * 2_048}, 200),
-        ({"q": "ä" * 2_049}, 400),
-        ({"tag": "a" * 4_097}, 400),
-        ({"tag": ["a" * 4_096] * 3, "q": "a" * 4_096}, 200),
-        ({"tag": ["a" * 4_096] * 4, "q": "a"}, 400),
-    ],
-)
+@pytest.mark.parametrize("values, status", [
+    ({"q": "a" * 4_096}, 200),
+    ({"q": "a" * 4_097}, 400),
+    ({"q": "ä" * 2_048}, 200),
+    ({"q": "ä" * 2_049}, 400),
+    ({"tag": "a" * 4_097}, 400),
+    ({"tag": ["a" * 4_096] * 3, "q": "a" * 4_096}, 200),
+    ({"tag": ["a" * 4_096] * 4, "q": "a"}, 400),
+])  # fmt: skip
 def test_searches_and_tags_have_a_limited_length(app, path, values, status):
     app.get(f"{path}?{urlencode(values, doseq=True)}", status=status)
 
@@ -249,19 +239,16 @@ def put(app):
     return put
 
 
-@pytest.mark.parametrize(
-    "sort, order",
-    [
-        ("created", "dcba"),
-        ("-created", "abcd"),
-        ("modified", "cbad"),
-        ("-modified", "dabc"),
-        ("title", "cabd"),
-        ("-title", "dbac"),
-        ("uri", "abdc"),
-        ("-uri", "cdba"),
-    ],
-)
+@pytest.mark.parametrize("sort, order", [
+    ("created", "dcba"),
+    ("-created", "abcd"),
+    ("modified", "cbad"),
+    ("-modified", "dabc"),
+    ("title", "cabd"),
+    ("-title", "dbac"),
+    ("uri", "abdc"),
+    ("-uri", "cdba"),
+])  # fmt: skip
 def test_a_list_is_sorted(app, unsorted, sort, order):
     app.post_json("/d", {"description": "Now"})
     assert ids(app.get("/", {"sort": sort}, status=200)) == list(order)
@@ -302,24 +289,21 @@ def test_uri_selects_the_bookmark_with_an_equivalent_uri(app, add, uri):
 # --- Pages ---
 
 
-@pytest.mark.parametrize(
-    "query, part",
-    [
-        ("limit=2", slice(0, 2)),
-        ("limit=2&offset=0", slice(0, 2)),
-        ("limit=2&offset=3", slice(3, 5)),
-        ("limit=2&offset=6", slice(6, 7)),
-        ("limit=2&offset=7", slice(0, 0)),
-        ("limit=5&offset=1000000", slice(0, 0)),
-        ("limit=0", slice(0, 0)),
-        ("limit=0&offset=2", slice(0, 0)),
-        ("limit=100", slice(0, 7)),
-        ("limit=999999999999", slice(0, 7)),
-        ("limit=007", slice(0, 7)),
-        ("limit=2&limit=5&offset=3&offset=1", slice(3, 5)),
-        ("offset=3", slice(0, 7)),
-    ],
-)
+@pytest.mark.parametrize("query, part", [
+    ("limit=2", slice(0, 2)),
+    ("limit=2&offset=0", slice(0, 2)),
+    ("limit=2&offset=3", slice(3, 5)),
+    ("limit=2&offset=6", slice(6, 7)),
+    ("limit=2&offset=7", slice(0, 0)),
+    ("limit=5&offset=1000000", slice(0, 0)),
+    ("limit=0", slice(0, 0)),
+    ("limit=0&offset=2", slice(0, 0)),
+    ("limit=100", slice(0, 7)),
+    ("limit=999999999999", slice(0, 7)),
+    ("limit=007", slice(0, 7)),
+    ("limit=2&limit=5&offset=3&offset=1", slice(3, 5)),
+    ("offset=3", slice(0, 7)),
+])  # fmt: skip
 def test_limit_and_offset_select_a_page(app, seven, query, part):
     response = app.get(f"/?{query}", status=200)
     assert ids(response) == seven[part]

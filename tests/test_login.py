@@ -131,15 +131,12 @@ def test_the_cookie_has_all_its_attributes(client):
     assert TOKEN not in value
 
 
-@pytest.mark.parametrize(
-    "options, environ, path, is_secure",
-    [
-        ({}, {"wsgi.url_scheme": "https"}, "/", True),
-        ({}, {"SCRIPT_NAME": "/my/marks"}, "/my/marks", False),
-        ({"base_url": "https://marks.example/m/"}, {}, "/m", True),
-        ({"base_url": "http://marks.example"}, {}, "/", False),
-    ],
-)
+@pytest.mark.parametrize("options, environ, path, is_secure", [
+    ({}, {"wsgi.url_scheme": "https"}, "/", True),
+    ({}, {"SCRIPT_NAME": "/my/marks"}, "/my/marks", False),
+    ({"base_url": "https://marks.example/m/"}, {}, "/m", True),
+    ({"base_url": "http://marks.example"}, {}, "/", False),
+])  # fmt: skip
 def test_the_cookie_belongs_to_the_address_of_the_service(
     client, options, environ, path, is_secure
 ):
@@ -226,15 +223,12 @@ def test_the_page_that_was_asked_for_comes_after_the_login(client, path):
     assert follow(app, form.submit(headers=BROWSER | OWN)) == path
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
-        "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example",
-        "evil.example", "\\\\evil.example", "@evil.example/", ".evil.example", "/\r\nX: y",
-        ":80@evil.example", "/\t/evil.example", "javascript:alert(1)", "", " /a", "/\u2028",
-        "/-/login", "/-/login?next=/-/login",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("target", [
+    "https://evil.example/", "//evil.example/", "///evil.example", "/\\evil.example",
+    "evil.example", "\\\\evil.example", "@evil.example/", ".evil.example", "/\r\nX: y",
+    ":80@evil.example", "/\t/evil.example", "javascript:alert(1)", "", " /a", "/\u2028", "/-/login",
+    "/-/login?next=/-/login",
+])  # fmt: skip
 def test_the_login_redirects_neither_to_another_site_nor_to_itself(client, target):
     app = client()
     headers = BROWSER | {"Referer": "http://localhost/-/login"}
@@ -327,16 +321,13 @@ def test_the_trash_needs_the_token_even_if_reading_is_public(client):
     app.get("/-/trash", headers=BEARER, status=200)
 
 
-@pytest.mark.parametrize(
-    "body, content_type",
-    [
-        (b"{", "application/json"),
-        (b"\xff", "application/x-www-form-urlencoded"),
-        (b"x" * (3 << 20), "application/x-www-form-urlencoded"),
-        (b"", "multipart/form-data"),
-        (b"&".join([b"a=b"] * 3000), "application/x-www-form-urlencoded"),
-    ],
-)
+@pytest.mark.parametrize("body, content_type", [
+    (b"{", "application/json"),
+    (b"\xff", "application/x-www-form-urlencoded"),
+    (b"x" * (3 << 20), "application/x-www-form-urlencoded"),
+    (b"", "multipart/form-data"),
+    (b"&".join([b"a=b"] * 3000), "application/x-www-form-urlencoded"),
+])  # fmt: skip
 def test_a_body_that_is_no_form_is_401_all_the_same(client, body, content_type):
     headers = BROWSER | OWN | {"Content-Type": content_type}
     page = client().post("/a", body, headers=headers, status=401)
@@ -374,21 +365,17 @@ UNSAFE = [
 ]
 
 
-@pytest.mark.parametrize(
-    "headers, is_allowed",
-    [
-        ({}, False),
-        ({"Sec-Fetch-Site": "none"}, False),
-        ({"Sec-Fetch-Site": "cross-site"}, False),
-        ({"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"}, False),
-        ({"Origin": "null"}, False),
-        ({"Origin": "https://evil.example"}, False),
-        ({"Sec-Fetch-Site": "same-origin"}, True),
-        ({"Origin": "http://localhost"}, True),
-        ({"Origin": "https://marks.example"}, True),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("headers, is_allowed", [
+    ({}, False),
+    ({"Sec-Fetch-Site": "none"}, False),
+    ({"Sec-Fetch-Site": "cross-site"}, False),
+    ({"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"}, False),
+    ({"Origin": "null"}, False),
+    ({"Origin": "https://evil.example"}, False),
+    ({"Sec-Fetch-Site": "same-origin"}, True),
+    ({"Origin": "http://localhost"}, True),
+    ({"Origin": "https://marks.example"}, True),
+], ids=str)  # fmt: skip
 def test_a_change_by_cookie_must_name_this_site(client, headers, is_allowed):
     app = client(base_url="https://marks.example/m")
     put_a(app)

@@ -156,17 +156,14 @@ def test_concurrent_posts_of_one_uri_create_one_bookmark(app):
 # --- Forms ---
 
 
-@pytest.mark.parametrize(
-    "body, tags",
-    [
-        ("tags=a,b c", ["a", "b c"]),
-        ("tags=a&tags=b+c", ["a", "b c"]),
-        ("tags=a,b&tags=c", ["a", "b", "c"]),
-        ("tags=+a+,,+b,", ["a", "b"]),
-        ("tags=", []),
-        ("title=", []),
-    ],
-)
+@pytest.mark.parametrize("body, tags", [
+    ("tags=a,b c", ["a", "b c"]),
+    ("tags=a&tags=b+c", ["a", "b c"]),
+    ("tags=a,b&tags=c", ["a", "b", "c"]),
+    ("tags=+a+,,+b,", ["a", "b"]),
+    ("tags=", []),
+    ("title=", []),
+])  # fmt: skip
 def test_a_form_has_its_tags_in_one_field_or_in_several(app, body, tags):
     assert app.post("/", f"uri={URI}&{body}", status=201).json["tags"] == tags
 
@@ -190,18 +187,15 @@ def test_the_response_to_a_form_is_the_bookmark(app):
     assert (only(app)["title"], only(app)["tags"]) == ("A", ["x"])
 
 
-@pytest.mark.parametrize(
-    "body, content_type",
-    [
-        (multipart(("uri", URI)), "multipart/form-data"),
-        (multipart(("uri", URI))[:-6], "multipart/form-data; boundary=b"),
-        (b"uri=https://a.example/", "multipart/form-data; boundary=b"),
-        (b"uri=%ff:", "application/x-www-form-urlencoded"),
-        (b"uri=\xff:", "application/x-www-form-urlencoded"),
-        (multipart(("uri", URI)).replace(b"example", b"\xff"), "multipart/form-data; boundary=b"),
-        (multipart(("uri", URI), ("", "x")), "multipart/form-data; boundary=b"),
-    ],
-)
+@pytest.mark.parametrize("body, content_type", [
+    (multipart(("uri", URI)), "multipart/form-data"),
+    (multipart(("uri", URI))[:-6], "multipart/form-data; boundary=b"),
+    (b"uri=https://a.example/", "multipart/form-data; boundary=b"),
+    (b"uri=%ff:", "application/x-www-form-urlencoded"),
+    (b"uri=\xff:", "application/x-www-form-urlencoded"),
+    (multipart(("uri", URI)).replace(b"example", b"\xff"), "multipart/form-data; boundary=b"),
+    (multipart(("uri", URI), ("", "x")), "multipart/form-data; boundary=b"),
+])  # fmt: skip
 def test_a_malformed_form_is_400(app, body, content_type):
     send(app, body, content_type, 400)
 
@@ -243,22 +237,19 @@ def test_an_update_by_xbel_keeps_absent_fields(app, add):
 # --- Errors ---
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b'{"uri": }',
-        b'{"uri": "https://a.example/",}',
-        b"{'uri': 'https://a.example/'}",
-        b'{"uri": NaN}',
-        b'{"uri": -Infinity}',
-        b'{"uri": "https://a.example/"} {}',
-        b'{"uri": "https://a.example/\xff"}',
-        '{"uri": "https://a.example/"}'.encode("utf-16"),
-        b'{"uri": "https://a.example/\x00"}',
-    ],
-)
+@pytest.mark.parametrize("body", [
+    b"",
+    b"{",
+    b'{"uri": }',
+    b'{"uri": "https://a.example/",}',
+    b"{'uri': 'https://a.example/'}",
+    b'{"uri": NaN}',
+    b'{"uri": -Infinity}',
+    b'{"uri": "https://a.example/"} {}',
+    b'{"uri": "https://a.example/\xff"}',
+    '{"uri": "https://a.example/"}'.encode("utf-16"),
+    b'{"uri": "https://a.example/\x00"}',
+])  # fmt: skip
 def test_malformed_json_is_400(app, body):
     app.post("/", body, content_type="application/json", status=400)
 
@@ -270,29 +261,26 @@ def test_a_number_of_any_length_is_422(app, number):
     assert problem["errors"] == [{"field": "title", "reason": "must be a string"}]
 
 
-@pytest.mark.parametrize(
-    "body, field",
-    [
-        ({}, "uri"),
-        ({"title": "A"}, "uri"),
-        ({"uri": ""}, "uri"),
-        ({"uri": None}, "uri"),
-        ({"uri": 5}, "uri"),
-        ({"uri": [URI]}, "uri"),
-        ({"uri": {"href": URI}}, "uri"),
-        ({"uri": URI, "title": None}, "title"),
-        ({"uri": URI, "title": 1.5}, "title"),
-        ({"uri": URI, "description": True}, "description"),
-        ({"uri": URI, "tags": "a,b"}, "tags"),
-        ({"uri": URI, "tags": None}, "tags"),
-        ({"uri": URI, "tags": {"a": 1}}, "tags"),
-        ({"uri": URI, "tags": ["a", 5]}, "tags"),
-        ({"uri": URI, "created": "yesterday"}, "created"),
-        ({"uri": URI, "modified": 0}, "modified"),
-        ({"uri": URI, "Title": "A"}, "Title"),
-        ({"uri": URI, "": "A"}, ""),
-    ],
-)
+@pytest.mark.parametrize("body, field", [
+    ({}, "uri"),
+    ({"title": "A"}, "uri"),
+    ({"uri": ""}, "uri"),
+    ({"uri": None}, "uri"),
+    ({"uri": 5}, "uri"),
+    ({"uri": [URI]}, "uri"),
+    ({"uri": {"href": URI}}, "uri"),
+    ({"uri": URI, "title": None}, "title"),
+    ({"uri": URI, "title": 1.5}, "title"),
+    ({"uri": URI, "description": True}, "description"),
+    ({"uri": URI, "tags": "a,b"}, "tags"),
+    ({"uri": URI, "tags": None}, "tags"),
+    ({"uri": URI, "tags": {"a": 1}}, "tags"),
+    ({"uri": URI, "tags": ["a", 5]}, "tags"),
+    ({"uri": URI, "created": "yesterday"}, "created"),
+    ({"uri": URI, "modified": 0}, "modified"),
+    ({"uri": URI, "Title": "A"}, "Title"),
+    ({"uri": URI, "": "A"}, ""),
+])  # fmt: skip
 def test_an_invalid_field_is_422_and_named(app, body, field):
     assert invalid_fields(app.post_json("/", body, status=422)) == [field]
     assert app.get("/", status=200).json == []

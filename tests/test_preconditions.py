@@ -268,21 +268,17 @@ def unchanged(app, a, data):
     assert (file.read_bytes(), file.stat().st_mtime_ns, os.listdir(data / "bookmarks")) == before
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"If_Match": '"other"'},
-        {"If_Match": '"other", "another"'},
-        {"If_Match": '""'},
-        {"If_Match": ""},
-        {"If_Match": "other"},
-        {"If_None_Match": "*"},
-        {"If_Unmodified_Since": LONG_AGO},
-        {"If_Match": '"other"', "If_Unmodified_Since": FAR_AHEAD},
-        {"If_Match": "*", "If_None_Match": "*"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("headers", [
+    {"If_Match": '"other"'},
+    {"If_Match": '"other", "another"'},
+    {"If_Match": '""'},
+    {"If_Match": ""},
+    {"If_Match": "other"},
+    {"If_None_Match": "*"},
+    {"If_Unmodified_Since": LONG_AGO},
+    {"If_Match": '"other"', "If_Unmodified_Since": FAR_AHEAD},
+    {"If_Match": "*", "If_None_Match": "*"},
+], ids=str)  # fmt: skip
 def test_a_false_condition_is_412_and_changes_nothing(app, unchanged, headers):
     for change in CHANGES:
         problem = send(app, change, 412, **headers)
@@ -315,18 +311,14 @@ def test_if_match_accepts_the_tag_of_any_representation(app, a, change):
     send(app, change, success(change), If_Match=etag(app, "/a?format=html"))
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"If_Match": "*"},
-        {"If_None_Match": '"other"'},
-        {"If_Unmodified_Since": FAR_AHEAD},
-        {"If_Unmodified_Since": "whenever"},
-        {"If_Match": "*", "If_Unmodified_Since": LONG_AGO},
-        {"If_Modified_Since": FAR_AHEAD},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("headers", [
+    {"If_Match": "*"},
+    {"If_None_Match": '"other"'},
+    {"If_Unmodified_Since": FAR_AHEAD},
+    {"If_Unmodified_Since": "whenever"},
+    {"If_Match": "*", "If_Unmodified_Since": LONG_AGO},
+    {"If_Modified_Since": FAR_AHEAD},
+], ids=str)  # fmt: skip
 def test_a_change_whose_conditions_hold_succeeds(app, a, headers):
     for change in CHANGES:
         send(app, change, success(change), **headers)

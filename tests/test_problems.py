@@ -124,21 +124,18 @@ def test_of_many_wrong_members_the_first_20_are_named(app, filled):
     assert [error["field"] for error in errors] == [f"member {n}" for n in range(20)]
 
 
-@pytest.mark.parametrize(
-    "tags, shown",
-    [
-        (["a", "b,c"], '"b,c" at index 1'),
-        (["a", "b", " "], '" " at index 2'),
-        (["x\x00y"], '"x\\u0000y" at index 0'),
-        (["ok", "long " + "x" * 255], '"long xxx'),
-        (["ok", "long " + "x" * 255], " at index 1"),
-        (["a", None], "null at index 1"),
-        ([True, "a"], "true at index 0"),
-        (["a", ["b"]], "an array at index 1"),
-        (["a", {"name": "b"}], "an object at index 1"),
-        (["a", "\ud800"], '"\ufffd" at index 1'),
-    ],
-)
+@pytest.mark.parametrize("tags, shown", [
+    (["a", "b,c"], '"b,c" at index 1'),
+    (["a", "b", " "], '" " at index 2'),
+    (["x\x00y"], '"x\\u0000y" at index 0'),
+    (["ok", "long " + "x" * 255], '"long xxx'),
+    (["ok", "long " + "x" * 255], " at index 1"),
+    (["a", None], "null at index 1"),
+    ([True, "a"], "true at index 0"),
+    (["a", ["b"]], "an array at index 1"),
+    (["a", {"name": "b"}], "an object at index 1"),
+    (["a", "\ud800"], '"\ufffd" at index 1'),
+])  # fmt: skip
 def test_a_422_names_the_index_and_the_value_of_a_wrong_tag(app, tags, shown):
     problem = app.post_json("/", {"uri": "x:y", "tags": tags}, status=422).json
     ((field, reason),) = [error.values() for error in problem["errors"]]
@@ -196,15 +193,12 @@ def test_a_422_names_each_invalid_field_with_a_reason(app):
     assert "<script>" not in page.text
 
 
-@pytest.mark.parametrize(
-    "method, path, accepted",
-    [
-        ("POST", "/", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
-        ("POST", "/a", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
-        ("PUT", "/a", ["application/json", "application/x-xbel", "text/xml"]),
-        ("PUT", "/a/title", ["application/json", "text/plain"]),
-    ],
-)
+@pytest.mark.parametrize("method, path, accepted", [
+    ("POST", "/", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
+    ("POST", "/a", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
+    ("PUT", "/a", ["application/json", "application/x-xbel", "text/xml"]),
+    ("PUT", "/a/title", ["application/json", "text/plain"]),
+])  # fmt: skip
 def test_a_415_names_the_accepted_media_types(app, filled, method, path, accepted):
     response = send(app, method, path, "x", "text/turtle", {}, 415)
     assert set(accepted) <= set(response.headers["Accept-Post"].split(", "))
@@ -326,16 +320,13 @@ def test_an_unknown_method_is_405(app, method):
     assert set(dict(headers)["Allow"].split(", ")) == ALLOWED["/"]
 
 
-@pytest.mark.parametrize(
-    "path, status",
-    [
-        *((path, 200) for path in ("/?format=csv", "/?format=html", "/a?format=xbel", *ALLOWED)),
-        ("/unknown", 404),
-        ("/gone", 410),
-        ("/?format=yaml", 400),
-        ("/broken", 503),
-    ],
-)
+@pytest.mark.parametrize("path, status", [
+    *((path, 200) for path in ("/?format=csv", "/?format=html", "/a?format=xbel", *ALLOWED)),
+    ("/unknown", 404),
+    ("/gone", 410),
+    ("/?format=yaml", 400),
+    ("/broken", 503),
+])  # fmt: skip
 def test_head_is_get_without_the_body(app, filled, path, status):
     get, head = app.get(path, status=status), app.head(path, status=status)
     assert head.body == b""

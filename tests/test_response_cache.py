@@ -198,15 +198,11 @@ def memory_of_cache(paths, make):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda request: response(bytes(20_000)),
-        lambda request: response(headers=[("Link", "x" * 20_000 + request.path)]),
-        lambda request: response(bytes(cache.MAX_RESPONSE_SIZE)),
-    ],
-    ids=["bodies", "headers", "large bodies"],
-)
+@pytest.mark.parametrize("make", [
+    lambda request: response(bytes(20_000)),
+    lambda request: response(headers=[("Link", "x" * 20_000 + request.path)]),
+    lambda request: response(bytes(cache.MAX_RESPONSE_SIZE)),
+], ids=["bodies", "headers", "large bodies"])  # fmt: skip
 @pytest.mark.parametrize("rest", ["", "x" * 100_000])
 def test_cached_responses_take_bounded_memory(make, rest):
     paths = (f"/?n={n // 2}{rest}" for n in range(1000))

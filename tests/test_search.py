@@ -9,13 +9,7 @@ import pytest
 
 from storage.bookmark import clean, create, normalize
 from storage.follower import new_entry
-from storage.search import (
-    MAX_TERMS,
-    fold_text,
-    normalize_and_fold_tag,
-    parse_search,
-    words_to_mark,
-)
+from storage.search import MAX_TERMS, fold_text, normalize_and_fold_tag, parse_search, words_to_mark
 from storage.selection import search_entries
 
 TITLES = {
@@ -40,122 +34,116 @@ def search(app):
     return search
 
 
-@pytest.mark.parametrize(
-    "q, names",
-    [
-        # A word or phrase must occur in title, description, uri or a tag.
-        ("rust", "a"),
-        ("think", "b"),
-        ("x:c", "c"),
-        ("ravel", "c"),
-        ("rust python", "a"),
-        ("rust x:b0", ""),
-        ('"as we may"', "b"),
-        ('"we may think"', "b"),
-        ('"may we"', ""),
-        ('"think programming"', ""),
-        ('"one two three"', "e"),
-        ('"new zealand"', "c"),
-        ('"rust"and', ""),
-        ('"rust"python', "a"),
-        # and, or, not, - and parentheses
-        ("rust and python", "a"),
-        ("rust or zurich", "acd"),
-        ("rust or ruby and nothing", "a"),
-        ("(rust or ruby) and nothing", ""),
-        ("(rust or ruby) programming", "ab"),
-        ("programming(rust or ruby)", "ab"),
-        ("python not rust", "be"),
-        ("python -rust", "be"),
-        ("python and not rust and not ruby", "e"),
-        ("not (rust or ruby)", "cde"),
-        ("-(rust or ruby)", "cde"),
-        ("not rust ruby", "b"),
-        ("not rust or rust", "abcde"),
-        ('-"as we may"', "acde"),
-        ("((((rust))))", "a"),
-        ("", "abcde"),
-        (" \t ", "abcde"),
-        ('""', "abcde"),
-        # Operators are recognized in any case, and only as whole words.
-        ("rust OR zurich", "acd"),
-        ("Rust And PYTHON", "a"),
-        ("NoT rust oR rust", "abcde"),
-        ("android", ""),
-        ("python-like", "e"),
-        ('"or"', "b"),
-        ('"and"', "ac"),
-        ("pythonorruby", ""),
-        # #, - and ! count only at the beginning of a term, and followed by something.
-        ("c#", "d"),
-        ("#", "d"),
-        ("-", "de"),
-        ("!", "d"),
-        ("e-mail", "d"),
-        ("'quoted'", "d"),
-        ("back\\slash", "d"),
-        ('"#hash"', "d"),
-        ('"-dash"', "d"),
-        ('"!bang"', "d"),
-        # tags
-        ("#programming", "ab"),
-        ("#PROGRAMMING", "ab"),
-        ("#program", ""),
-        ("#new zealand", ""),
-        ('#"new zealand"', "c"),
-        ('#" New Zealand "', "c"),
-        ("#Zürich", "d"),
-        ("#Zu\u0308rich", "d"),
-        ("#zurich", ""),
-        ("-#programming", "cde"),
-        ('-#"new zealand" -#programming', "de"),
-        ("(#programming or #travel) python", "ab"),
-        # keywords
-        ("!untagged", "e"),
-        ("!UNTAGGED", "e"),
-        ("-!untagged", "abcd"),
-        ("!unread", "a"),
-        ("!untagged or !unread", "ae"),
-        # case and accents
-        ("ZURICH", "cd"),
-        ("Zürich", "cd"),
-        ("zu\u0308rich", "cd"),
-        ("zurich", "cd"),
-        ("pýthön", "abe"),
-    ],
-)
+@pytest.mark.parametrize("q, names", [
+    # A word or phrase must occur in title, description, uri or a tag.
+    ("rust", "a"),
+    ("think", "b"),
+    ("x:c", "c"),
+    ("ravel", "c"),
+    ("rust python", "a"),
+    ("rust x:b0", ""),
+    ('"as we may"', "b"),
+    ('"we may think"', "b"),
+    ('"may we"', ""),
+    ('"think programming"', ""),
+    ('"one two three"', "e"),
+    ('"new zealand"', "c"),
+    ('"rust"and', ""),
+    ('"rust"python', "a"),
+    # and, or, not, - and parentheses
+    ("rust and python", "a"),
+    ("rust or zurich", "acd"),
+    ("rust or ruby and nothing", "a"),
+    ("(rust or ruby) and nothing", ""),
+    ("(rust or ruby) programming", "ab"),
+    ("programming(rust or ruby)", "ab"),
+    ("python not rust", "be"),
+    ("python -rust", "be"),
+    ("python and not rust and not ruby", "e"),
+    ("not (rust or ruby)", "cde"),
+    ("-(rust or ruby)", "cde"),
+    ("not rust ruby", "b"),
+    ("not rust or rust", "abcde"),
+    ('-"as we may"', "acde"),
+    ("((((rust))))", "a"),
+    ("", "abcde"),
+    (" \t ", "abcde"),
+    ('""', "abcde"),
+    # Operators are recognized in any case, and only as whole words.
+    ("rust OR zurich", "acd"),
+    ("Rust And PYTHON", "a"),
+    ("NoT rust oR rust", "abcde"),
+    ("android", ""),
+    ("python-like", "e"),
+    ('"or"', "b"),
+    ('"and"', "ac"),
+    ("pythonorruby", ""),
+    # #, - and ! count only at the beginning of a term, and followed by something.
+    ("c#", "d"),
+    ("#", "d"),
+    ("-", "de"),
+    ("!", "d"),
+    ("e-mail", "d"),
+    ("'quoted'", "d"),
+    ("back\\slash", "d"),
+    ('"#hash"', "d"),
+    ('"-dash"', "d"),
+    ('"!bang"', "d"),
+    # tags
+    ("#programming", "ab"),
+    ("#PROGRAMMING", "ab"),
+    ("#program", ""),
+    ("#new zealand", ""),
+    ('#"new zealand"', "c"),
+    ('#" New Zealand "', "c"),
+    ("#Zürich", "d"),
+    ("#Zu\u0308rich", "d"),
+    ("#zurich", ""),
+    ("-#programming", "cde"),
+    ('-#"new zealand" -#programming', "de"),
+    ("(#programming or #travel) python", "ab"),
+    # keywords
+    ("!untagged", "e"),
+    ("!UNTAGGED", "e"),
+    ("-!untagged", "abcd"),
+    ("!unread", "a"),
+    ("!untagged or !unread", "ae"),
+    # case and accents
+    ("ZURICH", "cd"),
+    ("Zürich", "cd"),
+    ("zu\u0308rich", "cd"),
+    ("zurich", "cd"),
+    ("pýthön", "abe"),
+])  # fmt: skip
 def test_an_expression_selects_bookmarks(search, q, names):
     assert search(q) == names
 
 
-@pytest.mark.parametrize(
-    "q, names",
-    [
-        # an operator without operand
-        ("python or", "b"),
-        ("and rust", "a"),
-        ("or", "b"),
-        ("not", "e"),
-        ("rust and and python", "a"),
-        ("not not python-like", "e"),
-        ("--dash", ""),
-        ("-or", ""),
-        # an unbalanced parenthesis
-        ("(rust", "a"),
-        ("rust)", "a"),
-        ("(python or ruby", "b"),
-        (":-)", "e"),
-        (")", "e"),
-        ("()", ""),
-        # an open quote
-        ('"rust', "a"),
-        ('"as we may', "b"),
-        ('#"new zealand', ""),
-        # an unknown keyword
-        ("!bang", "d"),
-        ("!archived rust", ""),
-    ],
-)
+@pytest.mark.parametrize("q, names", [
+    # an operator without operand
+    ("python or", "b"),
+    ("and rust", "a"),
+    ("or", "b"),
+    ("not", "e"),
+    ("rust and and python", "a"),
+    ("not not python-like", "e"),
+    ("--dash", ""),
+    ("-or", ""),
+    # an unbalanced parenthesis
+    ("(rust", "a"),
+    ("rust)", "a"),
+    ("(python or ruby", "b"),
+    (":-)", "e"),
+    (")", "e"),
+    ("()", ""),
+    # an open quote
+    ('"rust', "a"),
+    ('"as we may', "b"),
+    ('#"new zealand', ""),
+    # an unknown keyword
+    ("!bang", "d"),
+    ("!archived rust", ""),
+])  # fmt: skip
 def test_any_other_text_is_searched_for_as_plain_words(search, q, names):
     assert search(q) == names
 
@@ -174,24 +162,21 @@ def find(app, add):
     return find
 
 
-@pytest.mark.parametrize(
-    "q, title",
-    [
-        ("don't", "Why you don’t need it"),
-        ("don’t", "Why you don't need it"),
-        ("“as we” may", "As we may think"),
-        ('"say hello" now', "He did „say hello“ and now"),
-        ("«as we may»", "As we may think"),
-        ('"may"', "As we “may” think"),
-        ("e-mail", "An e‑mail client"),
-        ("1990–2000", "Games of 1990-2000"),
-        ("hyphenation", "Hy\u00adphen\u00ada\u00adtion"),
-        ("zero\u200bwidth", "Zerowidth"),
-        ("lodz", "Łódź"),
-        ("oresund", "Øresund"),
-        ("strasse", "Straße"),
-    ],
-)
+@pytest.mark.parametrize("q, title", [
+    ("don't", "Why you don’t need it"),
+    ("don’t", "Why you don't need it"),
+    ("“as we” may", "As we may think"),
+    ('"say hello" now', "He did „say hello“ and now"),
+    ("«as we may»", "As we may think"),
+    ('"may"', "As we “may” think"),
+    ("e-mail", "An e‑mail client"),
+    ("1990–2000", "Games of 1990-2000"),
+    ("hyphenation", "Hy\u00adphen\u00ada\u00adtion"),
+    ("zero\u200bwidth", "Zerowidth"),
+    ("lodz", "Łódź"),
+    ("oresund", "Øresund"),
+    ("strasse", "Straße"),
+])  # fmt: skip
 def test_typography_hides_nothing(find, q, title):
     assert find(q, {"title": title}, {"title": "Another"}) == [0]
 
@@ -207,59 +192,49 @@ def test_a_uri_that_is_not_utf_8_is_found_as_written(search, add):
         assert len(search(q)) == 1
 
 
-@pytest.mark.parametrize(
-    "q, places",
-    [
-        ("site:example.org", [0, 1, 2, 3]),
-        ("SITE:Example.ORG", [0, 1, 2, 3]),
-        ("site:www.example.org", [1]),
-        ("site:example.org:8080", [2]),
-        ("site:org", [0, 1, 2, 3]),
-        ("site:ample.org", []),
-        ("site:example.org -site:www.example.org", [0, 2, 3]),
-        ("site:zürich.example", [4]),
-        ("site:[::1]", [5]),
-        ("site:example.com", []),
-        ("site:host", [7]),
-        # These have no host behind the colon, so they are words.
-        ("site:", [6, 7]),
-        ("site:a/b", [7]),
-        ("site:.org", [6]),
-        ('"site:host"', [7]),
-        ("website:example.org", []),
-    ],
-)
+@pytest.mark.parametrize("q, places", [
+    ("site:example.org", [0, 1, 2, 3]),
+    ("SITE:Example.ORG", [0, 1, 2, 3]),
+    ("site:www.example.org", [1]),
+    ("site:example.org:8080", [2]),
+    ("site:org", [0, 1, 2, 3]),
+    ("site:ample.org", []),
+    ("site:example.org -site:www.example.org", [0, 2, 3]),
+    ("site:zürich.example", [4]),
+    ("site:[::1]", [5]),
+    ("site:example.com", []),
+    ("site:host", [7]),
+    # These have no host behind the colon, so they are words.
+    ("site:", [6, 7]),
+    ("site:a/b", [7]),
+    ("site:.org", [6]),
+    ('"site:host"', [7]),
+    ("website:example.org", []),
+])  # fmt: skip
 def test_site_selects_a_host_and_those_below_it(find, q, places):
     uris = [
-        "https://example.org/",
-        "HTTP://WWW.Example.org",
-        "http://user:word@example.org:8080/x",
-        "ftp://ftp.example.org/?http://example.com/",
-        "https://Zürich.example/",
-        "http://[::1]:8080/",
-        "mailto:x@example.com?subject=http://example.com/site:.org",
+        "https://example.org/", "HTTP://WWW.Example.org", "http://user:word@example.org:8080/x",
+        "ftp://ftp.example.org/?http://example.com/", "https://Zürich.example/",
+        "http://[::1]:8080/", "mailto:x@example.com?subject=http://example.com/site:.org",
         "https://host/site:host/site:a/b",
-    ]
+    ]  # fmt: skip
     assert find(q, *({"uri": uri} for uri in uris)) == places
 
 
-@pytest.mark.parametrize(
-    "q, places",
-    [
-        ("after:2024-03-01", [2, 3]),
-        ("before:2024-03-01", [0, 1, 4]),
-        ("AFTER:2024-03 Before:2024-04", [2]),
-        ("after:2024", [1, 2, 3]),
-        ("before:2024", [0, 4]),
-        ("-after:2024", [0, 4]),
-        ("after:2024-02-30", [4]),
-        ("after:2024-13", []),
-        ("after:2024-3", [4]),
-        ("after:0000", []),
-        ("after:", [4]),
-        ("after:20240301", []),
-    ],
-)
+@pytest.mark.parametrize("q, places", [
+    ("after:2024-03-01", [2, 3]),
+    ("before:2024-03-01", [0, 1, 4]),
+    ("AFTER:2024-03 Before:2024-04", [2]),
+    ("after:2024", [1, 2, 3]),
+    ("before:2024", [0, 4]),
+    ("-after:2024", [0, 4]),
+    ("after:2024-02-30", [4]),
+    ("after:2024-13", []),
+    ("after:2024-3", [4]),
+    ("after:0000", []),
+    ("after:", [4]),
+    ("after:20240301", []),
+])  # fmt: skip
 def test_after_and_before_select_by_the_day_of_creation(find, q, places):
     times = [
         "2023-12-31T23:59:59Z", "2024-02-29T23:59:59Z", "2024-03-01T00:00:00Z",
@@ -270,22 +245,19 @@ def test_after_and_before_select_by_the_day_of_creation(find, q, places):
     assert find(q, *bookmarks, words) == places
 
 
-@pytest.mark.parametrize(
-    "q, places",
-    [
-        ("#f(x)", [0]),
-        ("#f(g(x))", [1]),
-        ("(#f(x) or #f(g(x))) -#b", [0, 1]),
-        ("foo_(bar)", [2]),
-        ("(foo_(bar))", [2]),
-        ("foo_(bar)baz", []),
-        ("-foo_(bar)", [0, 1]),
-        ("foo_(bar or nothing)", [2]),
-        ("not(foo_ or f(g)", []),
-        ("not(foo)", [0, 1]),
-        ("f()", []),
-    ],
-)
+@pytest.mark.parametrize("q, places", [
+    ("#f(x)", [0]),
+    ("#f(g(x))", [1]),
+    ("(#f(x) or #f(g(x))) -#b", [0, 1]),
+    ("foo_(bar)", [2]),
+    ("(foo_(bar))", [2]),
+    ("foo_(bar)baz", []),
+    ("-foo_(bar)", [0, 1]),
+    ("foo_(bar or nothing)", [2]),
+    ("not(foo_ or f(g)", []),
+    ("not(foo)", [0, 1]),
+    ("f()", []),
+])  # fmt: skip
 def test_a_parenthesis_directly_behind_a_word_or_tag_belongs_to_it(find, q, places):
     bookmarks = [{"tags": ["f(x)"]}, {"tags": ["f(g(x))"]}, {"title": "Foo_(bar) bar"}]
     assert find(q, *bookmarks) == places
@@ -412,24 +384,21 @@ def searched_words(q, *texts):
 # --- Folding ---
 
 
-@pytest.mark.parametrize(
-    "text, folded",
-    [
-        ("Zürich", "zurich"),
-        ("STRASSE Straße", "strasse strasse"),
-        ("ΑΣ ας", "ασ ασ"),
-        ("Ǆ ﬁ ① ½", "dz fi 1 1\u20442"),
-        ("İstanbul", "istanbul"),
-        ("Søren Łódź Đorđe Ħ ŧ Þór ðə", "soren lodz dorde h t thor də"),
-        ("Ærø œuvre ıŞ", "aero oeuvre is"),
-        ("‘a’ ‚b‛ ‹c› `d` ʼe′", "'a' 'b' 'c' `d` 'e'"),
-        ("“a” „b‟ «c» ״", "\"a\" \"b\" \"c\" \""),
-        ("e‐m‑a‒i–l—a―b−c－d", "e-m-a-i-l-a-b-c-d"),
-        ("soft\u00adhy\u200bphen\ufeff ❤\ufe0f", "softhyphen ❤"),
-        ("a\u2060b\u200ec\u202ad\u200def", "abcdef"),
-        ("a\nb", "a b"),
-    ],
-)
+@pytest.mark.parametrize("text, folded", [
+    ("Zürich", "zurich"),
+    ("STRASSE Straße", "strasse strasse"),
+    ("ΑΣ ας", "ασ ασ"),
+    ("Ǆ ﬁ ① ½", "dz fi 1 1\u20442"),
+    ("İstanbul", "istanbul"),
+    ("Søren Łódź Đorđe Ħ ŧ Þór ðə", "soren lodz dorde h t thor də"),
+    ("Ærø œuvre ıŞ", "aero oeuvre is"),
+    ("‘a’ ‚b‛ ‹c› `d` ʼe′", "'a' 'b' 'c' `d` 'e'"),
+    ("“a” „b‟ «c» ״", "\"a\" \"b\" \"c\" \""),
+    ("e‐m‑a‒i–l—a―b−c－d", "e-m-a-i-l-a-b-c-d"),
+    ("soft\u00adhy\u200bphen\ufeff ❤\ufe0f", "softhyphen ❤"),
+    ("a\u2060b\u200ec\u202ad\u200def", "abcdef"),
+    ("a\nb", "a b"),
+])  # fmt: skip
 def test_case_accents_compatibility_characters_and_typography_are_folded(text, folded):
     assert fold_text(text) == folded
 
@@ -468,35 +437,29 @@ def test_normalizing_takes_time_in_proportion_to_the_length(text):
 # --- Marking ---
 
 
-@pytest.mark.parametrize(
-    "q, words",
-    [
-        ("Rust Zürich", ["rust", "zurich"]),
-        ('"As we" may', ["as we", "may"]),
-        ("rust -css not html", ["rust"]),
-        ("-(css or -rust) python", ["rust", "python"]),
-        ("-(-rust or css) python", ["rust", "python"]),
-        ("not (a) b", ["b"]),
-        ("#tag !unread rust", ["rust"]),
-        ("(rust or", ["rust", "or"]),
-        ('""', []),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize("q, words", [
+    ("Rust Zürich", ["rust", "zurich"]),
+    ('"As we" may', ["as we", "may"]),
+    ("rust -css not html", ["rust"]),
+    ("-(css or -rust) python", ["rust", "python"]),
+    ("-(-rust or css) python", ["rust", "python"]),
+    ("not (a) b", ["b"]),
+    ("#tag !unread rust", ["rust"]),
+    ("(rust or", ["rust", "or"]),
+    ('""', []),
+    ("", []),
+])  # fmt: skip
 def test_the_words_to_mark_are_those_that_must_occur(q, words):
     assert words_to_mark(parse_search(q)) == words
 
 
-@pytest.mark.parametrize(
-    "q, html",
-    [
-        ("don't", "Why <mark>don’t</mark> hy\u00adphens end “it”?"),
-        ("hyphens", "Why don’t <mark>hy\u00adphens</mark> end “it”?"),
-        ("café", "/<mark>caf%C3%A9%20</mark>x%2Fy</a>"),
-        ('"cafe x/y"', "/<mark>caf%C3%A9%20x%2Fy</mark></a>"),
-        ("%2F", "x<mark>%2F</mark>y</a>"),
-    ],
-)
+@pytest.mark.parametrize("q, html", [
+    ("don't", "Why <mark>don’t</mark> hy\u00adphens end “it”?"),
+    ("hyphens", "Why don’t <mark>hy\u00adphens</mark> end “it”?"),
+    ("café", "/<mark>caf%C3%A9%20</mark>x%2Fy</a>"),
+    ('"cafe x/y"', "/<mark>caf%C3%A9%20x%2Fy</mark></a>"),
+    ("%2F", "x<mark>%2F</mark>y</a>"),
+])  # fmt: skip
 def test_the_page_marks_matches_that_typography_would_hide(app, add, q, html):
     add(title="Why don’t hy\u00adphens end “it”?")
     add("https://a.example/caf%C3%A9%20x%2Fy")

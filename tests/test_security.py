@@ -76,17 +76,14 @@ def call(app, path="/", method="GET", body=b"", environ=None, **headers):
 
 
 @pytest.mark.parametrize("public_read", [False, True])
-@pytest.mark.parametrize(
-    "method, path, headers, status",
-    [
-        ("POST", "/", {"Origin": "https://evil.example"}, 403),
-        ("GET", "/", {"Host": "no host"}, 400),
-        ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
-        ("DELETE", "/-/login", {}, 405),
-        ("GET", "/-/logout", {}, 405),
-        ("POST", "/-/login", {"Content-Type": "text/csv"}, 415),
-    ],
-)
+@pytest.mark.parametrize("method, path, headers, status", [
+    ("POST", "/", {"Origin": "https://evil.example"}, 403),
+    ("GET", "/", {"Host": "no host"}, 400),
+    ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
+    ("DELETE", "/-/login", {}, 405),
+    ("GET", "/-/logout", {}, 405),
+    ("POST", "/-/login", {"Content-Type": "text/csv"}, 415),
+])  # fmt: skip
 def test_no_error_page_for_a_client_without_a_token_shows_the_collection(
     client, public_read, method, path, headers, status
 ):
@@ -150,14 +147,11 @@ def test_hosts_that_are_too_long_are_400_and_take_bounded_memory(app, data):
     assert memory < 4_000_000
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://[::1", "a.example", "ftp://a.example", "https:///marks", "https://a.example\n/X: y",
-        "http://a.example:99999", "http://a.example:x", "https://a example/", "https://例え.com/",
-        "https://a.example/?x=1", "https://a.example/#f", "https://me:pw@a.example/", "http://a'b/",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "http://[::1", "a.example", "ftp://a.example", "https:///marks", "https://a.example\n/X: y",
+    "http://a.example:99999", "http://a.example:x", "https://a example/", "https://例え.com/",
+    "https://a.example/?x=1", "https://a.example/#f", "https://me:pw@a.example/", "http://a'b/",
+])  # fmt: skip
 def test_a_base_url_that_is_no_address_is_refused(data, url):
     with pytest.raises(Invalid, match="base_url must be an address"):
         make_app(data, base_url=url)
@@ -194,22 +188,18 @@ def test_the_host_of_the_base_url_or_with_a_token_any_host_is_accepted(client):
 # --- Cross-site requests ---
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
-        {"Sec_Fetch_Site": "unheard-of"},
-        {"Sec_Fetch_Site": "cross-site", "Origin": "http://localhost"},
-        {"Origin": "https://a.example"},
-        {"Origin": "null"},
-        {"Origin": "http://localhost:8080"},
-        {"Origin": "https://localhost"},
-        {"Origin": "http://localhost.a.example"},
-        {"Origin": ""},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("headers", [
+    {"Sec_Fetch_Site": "cross-site"},
+    {"Sec_Fetch_Site": "same-site"},
+    {"Sec_Fetch_Site": "unheard-of"},
+    {"Sec_Fetch_Site": "cross-site", "Origin": "http://localhost"},
+    {"Origin": "https://a.example"},
+    {"Origin": "null"},
+    {"Origin": "http://localhost:8080"},
+    {"Origin": "https://localhost"},
+    {"Origin": "http://localhost.a.example"},
+    {"Origin": ""},
+], ids=str)  # fmt: skip
 def test_a_change_from_another_site_is_403(app, a, headers):
     send_unsafe(app, 403, **headers)
     assert app.get("/", status=200).json == [a]
@@ -258,17 +248,13 @@ def test_another_site_gets_no_permission_to_read_or_to_send_a_token(app, a, data
         assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"Sec_Fetch_Site": "same-origin"},
-        {"Sec_Fetch_Site": "none"},
-        {"Sec_Fetch_Site": "same-origin", "Origin": "null"},
-        {"Origin": "http://localhost"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("headers", [
+    {},
+    {"Sec_Fetch_Site": "same-origin"},
+    {"Sec_Fetch_Site": "none"},
+    {"Sec_Fetch_Site": "same-origin", "Origin": "null"},
+    {"Origin": "http://localhost"},
+], ids=str)  # fmt: skip
 def test_a_change_from_the_same_site_succeeds(app, a, headers):
     send_unsafe(app, **headers)
 
@@ -295,19 +281,16 @@ def basic(password, user="anybody"):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-@pytest.mark.parametrize(
-    "authorization",
-    [
-        f"Bearer {TOKEN}",
-        f"bearer {TOKEN}",
-        f"BEARER  {TOKEN}",
-        f"Token {TOKEN}",
-        f"token {TOKEN}",
-        basic(TOKEN),
-        basic(TOKEN, ""),
-        basic(TOKEN).replace("B", "b", 1),
-    ],
-)
+@pytest.mark.parametrize("authorization", [
+    f"Bearer {TOKEN}",
+    f"bearer {TOKEN}",
+    f"BEARER  {TOKEN}",
+    f"Token {TOKEN}",
+    f"token {TOKEN}",
+    basic(TOKEN),
+    basic(TOKEN, ""),
+    basic(TOKEN).replace("B", "b", 1),
+])  # fmt: skip
 def test_the_token_allows_every_request(client, authorization):
     app = client(token=TOKEN)
     headers = {"Authorization": authorization}
@@ -315,34 +298,31 @@ def test_the_token_allows_every_request(client, authorization):
     app.post_json("/a", {"title": "New"}, headers=headers, status=200)
 
 
-@pytest.mark.parametrize(
-    "authorization",
-    [
-        None,
-        "",
-        TOKEN,
-        "Bearer",
-        "Bearer ",
-        "Bearer wrong",
-        f"Bearer {TOKEN}x",
-        f"Bearer {TOKEN[:-1]}",
-        f"Bearer {TOKEN.upper()}",
-        f"Tokens {TOKEN}",
-        "Token",
-        "Token wrong",
-        f"Basic {TOKEN}",
-        basic("wrong"),
-        basic("", TOKEN),
-        basic(""),
-        "Basic " + base64.b64encode(TOKEN.encode()).decode(),
-        "Basic !!!",
-        "Basic",
-        "Basic 4",
-        "Bearer \xe9",
-        "Basic \xe9",
-        "Digest username=a",
-    ],
-)
+@pytest.mark.parametrize("authorization", [
+    None,
+    "",
+    TOKEN,
+    "Bearer",
+    "Bearer ",
+    "Bearer wrong",
+    f"Bearer {TOKEN}x",
+    f"Bearer {TOKEN[:-1]}",
+    f"Bearer {TOKEN.upper()}",
+    f"Tokens {TOKEN}",
+    "Token",
+    "Token wrong",
+    f"Basic {TOKEN}",
+    basic("wrong"),
+    basic("", TOKEN),
+    basic(""),
+    "Basic " + base64.b64encode(TOKEN.encode()).decode(),
+    "Basic !!!",
+    "Basic",
+    "Basic 4",
+    "Bearer \xe9",
+    "Basic \xe9",
+    "Digest username=a",
+])  # fmt: skip
 def test_a_request_without_the_token_is_401_and_discloses_nothing(client, authorization):
     app = client(token=TOKEN)
     headers = {} if authorization is None else {"Authorization": authorization}
@@ -589,19 +569,16 @@ def test_a_long_query_is_answered_quickly(app, a, path, query):
 # --- XML ---
 
 
-@pytest.mark.parametrize(
-    "declarations, title",
-    [
-        ('<!ENTITY a "a">', ""),
-        ('<!ENTITY a "a">', "&a;"),
-        ('<!ENTITY % a "a">', ""),
-        ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;"),
-        ('<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;', ""),
-        ('<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">', "&c;&c;"),
-        ('<!NOTATION n SYSTEM "n"><!ENTITY a SYSTEM "a" NDATA n>', ""),
-        ("", "&undeclared;"),
-    ],
-)
+@pytest.mark.parametrize("declarations, title", [
+    ('<!ENTITY a "a">', ""),
+    ('<!ENTITY a "a">', "&a;"),
+    ('<!ENTITY % a "a">', ""),
+    ('<!ENTITY a SYSTEM "file:///etc/passwd">', "&a;"),
+    ('<!ENTITY % a SYSTEM "http://127.0.0.1:9/x.dtd"> %a;', ""),
+    ('<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">', "&c;&c;"),
+    ('<!NOTATION n SYSTEM "n"><!ENTITY a SYSTEM "a" NDATA n>', ""),
+    ("", "&undeclared;"),
+])  # fmt: skip
 def test_xml_with_entities_is_400(app, a, declarations, title):
     bookmark = f'<bookmark href="https://b.example/"><title>{title}</title></bookmark>'
     body = f"<!DOCTYPE xbel [{declarations}]><xbel>{bookmark}</xbel>".encode()
@@ -688,29 +665,13 @@ BAD_BODIES = [
     b"x" * 10_000,
 ]
 BAD_TYPES = [
-    JSON,
-    XBEL,
-    "text/xml; charset=utf-16",
-    "application/xml; charset=nonsense",
-    FORM,
-    f"{FORM}; charset=utf-16",
-    MULTIPART,
-    "multipart/form-data",
-    "multipart/form-data; boundary=",
-    'multipart/form-data; boundary="' + "b" * 5_000 + '"',
-    "multipart/form-data; boundary=\xff",
-    "text/plain; charset=utf-16",
-    "text/plain; charset=\xff",
-    "application/json; charset=nonsense",
-    "application/json; charset",
-    "application/json;;;=;",
-    'application/json; a="',
-    "application/json, text/xml",
-    "/",
-    ";",
-    "\xff/\xff",
-    "a" * 10_000,
-]
+    JSON, XBEL, "text/xml; charset=utf-16", "application/xml; charset=nonsense", FORM,
+    f"{FORM}; charset=utf-16", MULTIPART, "multipart/form-data", "multipart/form-data; boundary=",
+    'multipart/form-data; boundary="' + "b" * 5_000 + '"', "multipart/form-data; boundary=\xff",
+    "text/plain; charset=utf-16", "text/plain; charset=\xff", "application/json; charset=nonsense",
+    "application/json; charset", "application/json;;;=;", 'application/json; a="',
+    "application/json, text/xml", "/", ";", "\xff/\xff", "a" * 10_000,
+]  # fmt: skip
 
 
 VALUES = st.recursive(

@@ -12,32 +12,29 @@ def shown(page):
     return tuple(form[name].value for name in ("uri", "title", "description"))
 
 
-@pytest.mark.parametrize(
-    "shared, expected",
-    [
-        ({"title": "T", "text": "Some words", "uri": A}, (A, "T", "Some words")),
-        ({"title": "T", "text": A}, (A, "T", "")),
-        ({"title": "", "text": A, "uri": ""}, (A, "", "")),
-        ({"text": f"A title {A}"}, (A, "A title", "")),
-        ({"title": "T", "text": f"T {A}"}, (A, "T", "")),
-        ({"title": "T", "text": f"T: {A}"}, (A, "T", "")),
-        ({"title": "T", "text": f"Words\n\n{A}"}, (A, "T", "Words")),
-        ({"text": f"Line 1\nLine 2\n{A}"}, (A, "", "Line 1\nLine 2")),
-        ({"title": "T", "text": f"Read {A}, it is good"}, (A, "T", f"Read {A}, it is good")),
-        ({"title": "T", "text": f"T {A}", "uri": A}, (A, "T", "")),
-        ({"text": f"“Said” by somebody. {A}"}, (A, "“Said” by somebody.", "")),
-        ({"text": "https://en.example/X_(y)"}, ("https://en.example/X_(y)", "", "")),
-        ({"title": "T", "text": f"See ({A})."}, (A, "T", f"See ({A}).")),
-        ({"title": "T", "text": f"See <{A}>"}, (A, "T", f"See <{A}>")),
-        ({"title": "T", "text": f"“{A}”."}, (A, "T", f"“{A}”.")),
-        ({"text": "HTTP://A.example/É?a=b&c#d"}, ("HTTP://A.example/É?a=b&c#d", "", "")),
-        ({"text": f"{A} https://store.example/app"}, (A, "https://store.example/app", "")),
-        ({"title": A}, (A, A, "")),
-        ({"title": "T", "text": "no address"}, ("", "T", "no address")),
-        ({}, ("", "", "")),
-        ({"text": "javascript:alert(1)"}, ("", "javascript:alert(1)", "")),
-    ],
-)
+@pytest.mark.parametrize("shared, expected", [
+    ({"title": "T", "text": "Some words", "uri": A}, (A, "T", "Some words")),
+    ({"title": "T", "text": A}, (A, "T", "")),
+    ({"title": "", "text": A, "uri": ""}, (A, "", "")),
+    ({"text": f"A title {A}"}, (A, "A title", "")),
+    ({"title": "T", "text": f"T {A}"}, (A, "T", "")),
+    ({"title": "T", "text": f"T: {A}"}, (A, "T", "")),
+    ({"title": "T", "text": f"Words\n\n{A}"}, (A, "T", "Words")),
+    ({"text": f"Line 1\nLine 2\n{A}"}, (A, "", "Line 1\nLine 2")),
+    ({"title": "T", "text": f"Read {A}, it is good"}, (A, "T", f"Read {A}, it is good")),
+    ({"title": "T", "text": f"T {A}", "uri": A}, (A, "T", "")),
+    ({"text": f"“Said” by somebody. {A}"}, (A, "“Said” by somebody.", "")),
+    ({"text": "https://en.example/X_(y)"}, ("https://en.example/X_(y)", "", "")),
+    ({"title": "T", "text": f"See ({A})."}, (A, "T", f"See ({A}).")),
+    ({"title": "T", "text": f"See <{A}>"}, (A, "T", f"See <{A}>")),
+    ({"title": "T", "text": f"“{A}”."}, (A, "T", f"“{A}”.")),
+    ({"text": "HTTP://A.example/É?a=b&c#d"}, ("HTTP://A.example/É?a=b&c#d", "", "")),
+    ({"text": f"{A} https://store.example/app"}, (A, "https://store.example/app", "")),
+    ({"title": A}, (A, A, "")),
+    ({"title": "T", "text": "no address"}, ("", "T", "no address")),
+    ({}, ("", "", "")),
+    ({"text": "javascript:alert(1)"}, ("", "javascript:alert(1)", "")),
+])  # fmt: skip
 def test_what_is_shared_fills_the_form(app, shared, expected):
     page = app.get("/-/add", shared, headers=PAGE, status=200)
     assert page.content_type == "text/html"

@@ -108,39 +108,36 @@ def tags_of(app, add):
 BEFORE = {"1": ["a", "b", "c"], "2": ["A", "d"], "3": ["b"], "4": []}
 
 
-@pytest.mark.parametrize(
-    "body, matched, changed",
-    [
-        # add
-        ({"tag": "a", "add": "new"}, 2, {"1": ["a", "b", "c", "new"], "2": ["A", "d", "new"]}),
-        ({"tag": ["A"], "add": ["x", "y"]}, 2, {"1": [*"abcxy"], "2": [*"Adxy"]}),
-        ({"tag": ["a", "B"], "add": " e "}, 1, {"1": [*"abce"]}),
-        ({"tag": "a", "add": ["B", "b"]}, 2, {"2": ["A", "d", "B"]}),
-        ({"q": "!untagged", "add": "x"}, 1, {"4": ["x"]}),
-        ({"q": "one or two", "tag": "d", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
-        ({"tag": ["", "d"], "q": " ", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
-        # remove
-        ({"tag": "a", "remove": "A"}, 2, {"1": ["b", "c"], "2": ["d"]}),
-        ({"q": "#a or #b", "remove": ["b", "d", "x"]}, 3, {"1": ["a", "c"], "2": ["A"], "3": []}),
-        ({"tag": "a", "remove": "x"}, 2, {}),
-        # rename and merge: a single added tag takes the place of a single removed one
-        ({"tag": "a", "remove": "a", "add": "z"}, 2, {"1": ["z", "b", "c"], "2": ["z", "d"]}),
-        ({"tag": "b", "remove": "b", "add": "c"}, 2, {"1": ["a", "c"], "3": ["c"]}),
-        ({"tag": "c", "remove": "c", "add": "A"}, 1, {"1": ["a", "b"]}),
-        ({"tag": "a", "remove": "a", "add": "A"}, 2, {"1": ["A", "b", "c"]}),
-        ({"q": "#a or #b", "remove": "a", "add": "z"}, 3, {
-            "1": ["z", "b", "c"], "2": ["z", "d"], "3": ["b", "z"],
-        }),
-        # removing comes before adding
-        ({"tag": "a", "remove": ["b", "c"], "add": ["c"]}, 2, {"1": ["a", "c"], "2": [*"Adc"]}),
-        ({"tag": "b", "remove": "b", "add": ["x", "b"]}, 2, {"1": [*"acxb"], "3": ["x", "b"]}),
-        ({"tag": "b", "remove": "b", "add": "b"}, 2, {}),
-        # nothing to do
-        ({"tag": "a"}, 2, {}),
-        ({"tag": "none", "add": "x"}, 0, {}),
-        ({"q": "#a", "add": [], "remove": []}, 2, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("body, matched, changed", [
+    # add
+    ({"tag": "a", "add": "new"}, 2, {"1": ["a", "b", "c", "new"], "2": ["A", "d", "new"]}),
+    ({"tag": ["A"], "add": ["x", "y"]}, 2, {"1": [*"abcxy"], "2": [*"Adxy"]}),
+    ({"tag": ["a", "B"], "add": " e "}, 1, {"1": [*"abce"]}),
+    ({"tag": "a", "add": ["B", "b"]}, 2, {"2": ["A", "d", "B"]}),
+    ({"q": "!untagged", "add": "x"}, 1, {"4": ["x"]}),
+    ({"q": "one or two", "tag": "d", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
+    ({"tag": ["", "d"], "q": " ", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
+    # remove
+    ({"tag": "a", "remove": "A"}, 2, {"1": ["b", "c"], "2": ["d"]}),
+    ({"q": "#a or #b", "remove": ["b", "d", "x"]}, 3, {"1": ["a", "c"], "2": ["A"], "3": []}),
+    ({"tag": "a", "remove": "x"}, 2, {}),
+    # rename and merge: a single added tag takes the place of a single removed one
+    ({"tag": "a", "remove": "a", "add": "z"}, 2, {"1": ["z", "b", "c"], "2": ["z", "d"]}),
+    ({"tag": "b", "remove": "b", "add": "c"}, 2, {"1": ["a", "c"], "3": ["c"]}),
+    ({"tag": "c", "remove": "c", "add": "A"}, 1, {"1": ["a", "b"]}),
+    ({"tag": "a", "remove": "a", "add": "A"}, 2, {"1": ["A", "b", "c"]}),
+    ({"q": "#a or #b", "remove": "a", "add": "z"}, 3, {
+        "1": ["z", "b", "c"], "2": ["z", "d"], "3": ["b", "z"],
+    }),
+    # removing comes before adding
+    ({"tag": "a", "remove": ["b", "c"], "add": ["c"]}, 2, {"1": ["a", "c"], "2": [*"Adc"]}),
+    ({"tag": "b", "remove": "b", "add": ["x", "b"]}, 2, {"1": [*"acxb"], "3": ["x", "b"]}),
+    ({"tag": "b", "remove": "b", "add": "b"}, 2, {}),
+    # nothing to do
+    ({"tag": "a"}, 2, {}),
+    ({"tag": "none", "add": "x"}, 0, {}),
+    ({"q": "#a", "add": [], "remove": []}, 2, {}),
+])  # fmt: skip
 def test_selected_bookmarks_lose_and_gain_tags(app, tags_of, body, matched, changed):
     response = app.post_json("/tags", body, status=200)
     assert response.content_type == "application/json"
@@ -172,15 +169,12 @@ def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of, content
     assert tags_of() == BEFORE | {"1": ["x", "y", "z"]}
 
 
-@pytest.mark.parametrize(
-    "fields, filter, changed",
-    [
-        ({"tag": "a", "do": "add", "tags": "x"}, {"tag": ["a"]}, "2"),
-        ({"tag": "a", "do": "remove", "tags": "A"}, {"tag": ["a"]}, "2"),
-        ({"tag": "a", "q": "one", "do": "add", "tags": "b"}, {"tag": ["a"], "q": ["one"]}, "0"),
-        ({"q": "!untagged", "tag": "", "do": "add", "tags": "x"}, {"q": ["!untagged"]}, "1"),
-    ],
-)
+@pytest.mark.parametrize("fields, filter, changed", [
+    ({"tag": "a", "do": "add", "tags": "x"}, {"tag": ["a"]}, "2"),
+    ({"tag": "a", "do": "remove", "tags": "A"}, {"tag": ["a"]}, "2"),
+    ({"tag": "a", "q": "one", "do": "add", "tags": "b"}, {"tag": ["a"], "q": ["one"]}, "0"),
+    ({"q": "!untagged", "tag": "", "do": "add", "tags": "x"}, {"q": ["!untagged"]}, "1"),
+])  # fmt: skip
 def test_a_form_leads_to_a_list_that_says_how_many_were_changed(
     app, tags_of, fields, filter, changed
 ):
@@ -371,15 +365,12 @@ def test_the_command_names_what_failed_and_exits_1(run, add, tags_of):
     assert messages == f"{id}: tags must not be more than 100, but are 101\n"
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--add", "x"], "tag or q is required, to select the bookmarks to change"),
-        (["--q", "!one", "--add", "x"], "q cannot be used: There is no !one."),
-        (["--tag", "a", "--add", "x,y"], "add must not contain a tag with the character U+002C"),
-        (["--tag", "a", "--data", "/missing"], "there is no folder /missing/bookmarks."),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    (["--add", "x"], "tag or q is required, to select the bookmarks to change"),
+    (["--q", "!one", "--add", "x"], "q cannot be used: There is no !one."),
+    (["--tag", "a", "--add", "x,y"], "add must not contain a tag with the character U+002C"),
+    (["--tag", "a", "--data", "/missing"], "there is no folder /missing/bookmarks."),
+])  # fmt: skip
 def test_the_command_refuses_what_breaks_a_rule(run, tags_of, arguments, message):
     with pytest.raises(SystemExit) as exit:
         run(*arguments)

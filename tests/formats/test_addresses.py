@@ -19,15 +19,12 @@ FILES_WITH_ADDRESS = {
 
 
 @pytest.mark.parametrize("format", FILES_WITH_ADDRESS)
-@pytest.mark.parametrize(
-    "uri, expected",
-    [
-        (" https://a.example/My Documents/x y ", "https://a.example/My%20Documents/x%20y"),
-        ("https://a.example/?q=a\u00a0b", "https://a.example/?q=a%C2%A0b"),
-        ("https://a.example/\u3000\u2003x\u0085", "https://a.example/%E3%80%80%E2%80%83x"),
-        ("https://a.example/ü", "https://a.example/ü"),
-    ],
-)
+@pytest.mark.parametrize("uri, expected", [
+    (" https://a.example/My Documents/x y ", "https://a.example/My%20Documents/x%20y"),
+    ("https://a.example/?q=a\u00a0b", "https://a.example/?q=a%C2%A0b"),
+    ("https://a.example/\u3000\u2003x\u0085", "https://a.example/%E3%80%80%E2%80%83x"),
+    ("https://a.example/ü", "https://a.example/ü"),
+])  # fmt: skip
 def test_white_space_in_an_address_is_percent_encoded(format, uri, expected):
     for entry in FILE_READERS[format](FILES_WITH_ADDRESS[format](uri).encode()):
         assert (entry.fields["uri"], entry.skip_reason) == (expected, "")

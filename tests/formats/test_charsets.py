@@ -63,18 +63,15 @@ def test_a_feed_keeps_its_description_beside_its_address():
     assert set(entry.fields["description"].split("\n\n")) == {"D", "x:feed"}
 
 
-@pytest.mark.parametrize(
-    "document, count",
-    [
-        ("https://a.example/\té\n".encode(), 0),
-        ("https://a.example/\t收藏\n".encode("gbk"), 2),
-        ("https://a.example/\té\n".encode("utf-16"), 0),
-        (DOCUMENTS["netscape"] % (b"gbk", "收藏".encode("gbk")), 0),
-        (DOCUMENTS["netscape"] % (b"none", "收藏".encode("gbk")), 2),
-        (DOCUMENTS["xbel"] % (b"iso-8859-1", b"\xe9"), 0),
-        (b"<xbel><bookmark href='a:b'><title>\xe9</title></bookmark></xbel>", 1),
-    ],
-)
+@pytest.mark.parametrize("document, count", [
+    ("https://a.example/\té\n".encode(), 0),
+    ("https://a.example/\t收藏\n".encode("gbk"), 2),
+    ("https://a.example/\té\n".encode("utf-16"), 0),
+    (DOCUMENTS["netscape"] % (b"gbk", "收藏".encode("gbk")), 0),
+    (DOCUMENTS["netscape"] % (b"none", "收藏".encode("gbk")), 2),
+    (DOCUMENTS["xbel"] % (b"iso-8859-1", b"\xe9"), 0),
+    (b"<xbel><bookmark href='a:b'><title>\xe9</title></bookmark></xbel>", 1),
+])  # fmt: skip
 def test_bytes_of_an_unknown_charset_are_reported(app, document, count):
     response = app.post("/-/import", document, content_type="text/plain", status=200)
     names = {"bytes that are not UTF-8, read as windows-1252": count} if count else {}

@@ -86,26 +86,10 @@ def test_a_bookmark_is_one_row_with_quoted_cells_where_needed(app):
     )
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "plain",
-        'quote " quote',
-        '"',
-        '""',
-        "a,b",
-        ",",
-        "a;b\\t|c",
-        "'apostrophe'",
-        "'",
-        "ä 😀 שלום",
-        "a\u0085b\u2028c",
-        "<b>&amp;</b>",
-        "a=b",
-        "a'=b",
-        "1-1",
-    ],
-)
+@pytest.mark.parametrize("value", [
+    "plain", 'quote " quote', '"', '""', "a,b", ",", "a;b\\t|c", "'apostrophe'", "'", "ä 😀 שלום",
+    "a\u0085b\u2028c", "<b>&amp;</b>", "a=b", "a'=b", "1-1",
+])  # fmt: skip
 def test_a_value_that_is_no_formula_is_written_unchanged(add, records, value):
     tag = value.replace(",", "").replace("\u0085", "").replace("\u2028", "") or "x"
     bookmark = add(title=value, description=f"{value}\n{value}", tags=[tag, "y"])
@@ -116,18 +100,9 @@ def test_a_value_that_is_no_formula_is_written_unchanged(add, records, value):
 
 
 FORMULAS = [
-    "=1+1",
-    '=HYPERLINK("https://a.example/","x")',
-    "+1",
-    "-1",
-    "-",
-    "=",
-    "@SUM(A1:A9)",
-    "=cmd|' /C calc'!A0",
-    "'=1+1",
-    "''''@x",
-    "'-",
-]
+    "=1+1", '=HYPERLINK("https://a.example/","x")', "+1", "-1", "-", "=", "@SUM(A1:A9)",
+    "=cmd|' /C calc'!A0", "'=1+1", "''''@x", "'-",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", FORMULAS)
@@ -212,44 +187,39 @@ def test_columns_are_recognized_by_their_names_and_any_delimiter(name):
         }
 
 
-@pytest.mark.parametrize(
-    "head, row, more",
-    [
-        # Readwise Reader.
-        (
-            "Title,URL,ID,Document tags,Saved date,Reading progress,Location,Seen",
-            "T,a:b,01,\"['x', 'y z']\",2023-01-02 03:04:05+00:00,0,archive,True",
-            {"tags": ["x", "y z", "archived"]},
-        ),
-        # Wallabag.
-        (
-            "Title;URL;Content;Tags;MIME Type;Language;Creation date",
-            "T;a:b;<p>;x, y z;text/html;en;02/01/2023 03:04:05\n"
-            "T;a:b;<p>;x, y z;text/html;en;2023-01-02 03:04:05",
-            {"tags": ["x", "y z"]},
-        ),
-        # Zotero.
-        (
-            "Key,Title,Url,Date,Date Added,Date Modified,Manual Tags",
-            "K,T,a:b,May 2001,2023-01-02 03:04:05,,x; y z",
-            {"tags": ["x", "y z"]},
-        ),
-        # Matter.
-        (
-            "Title,URL,Tags,In Queue,Favorited,Read,Last Interaction Date",
-            "T,a:b,,True,True,False,2023-01-02 03:04:05",
-            {"tags": ["starred", "unread"]},
-        ),
-    ],
-)
+@pytest.mark.parametrize("head, row, more", [
+    # Readwise Reader.
+    (
+        "Title,URL,ID,Document tags,Saved date,Reading progress,Location,Seen",
+        "T,a:b,01,\"['x', 'y z']\",2023-01-02 03:04:05+00:00,0,archive,True",
+        {"tags": ["x", "y z", "archived"]},
+    ),
+    # Wallabag.
+    (
+        "Title;URL;Content;Tags;MIME Type;Language;Creation date",
+        "T;a:b;<p>;x, y z;text/html;en;02/01/2023 03:04:05\n"
+        "T;a:b;<p>;x, y z;text/html;en;2023-01-02 03:04:05",
+        {"tags": ["x", "y z"]},
+    ),
+    # Zotero.
+    (
+        "Key,Title,Url,Date,Date Added,Date Modified,Manual Tags",
+        "K,T,a:b,May 2001,2023-01-02 03:04:05,,x; y z",
+        {"tags": ["x", "y z"]},
+    ),
+    # Matter.
+    (
+        "Title,URL,Tags,In Queue,Favorited,Read,Last Interaction Date",
+        "T,a:b,,True,True,False,2023-01-02 03:04:05",
+        {"tags": ["starred", "unread"]},
+    ),
+])  # fmt: skip
 def test_the_columns_of_other_programs_are_recognized(head, row, more):
     fields = read(f"{head}\n{row}\n")[-1].fields
     assert fields == {"uri": "a:b", "title": "T", "created": "2023-01-02T03:04:05Z"} | more
 
 
-@pytest.mark.parametrize(
-    "cell", ["20240102", "500000000", "45292.5", "2020", "9" * 20]
-)
+@pytest.mark.parametrize("cell", ["20240102", "500000000", "45292.5", "2020", "9" * 20])
 def test_a_cell_that_is_no_date_is_kept_for_the_report(cell):
     (entry,) = read(f"url,created\na:b,{cell}\n")
     assert entry.fields == {"uri": "a:b", "created": cell}
@@ -260,41 +230,35 @@ def test_a_cell_for_an_unknown_date_is_ignored(cell):
     assert read(f"url,created\na:b,{cell}\n")[0].fields == {"uri": "a:b"}
 
 
-@pytest.mark.parametrize(
-    "cell, tags",
-    [
-        ('"a, b"', ["a", "b"]),
-        ("a|b", ["a", "b"]),
-        ("a;b", ["a", "b"]),
-        ('"a;b,c"', ["a;b", "c"]),
-        ('"[""a"",""b c""]"', ["a", "b c"]),
-        ('"[""a"""', ['["a"']),
-        ("[1]", [1]),
-        ("\"['x', 'y z']\"", ["x", "y z"]),
-        ('"[a,""b c""]"', ["a", "b c"]),
-        ("[a]", ["a"]),
-        ("[]", None),
-        ("{}", None),
-        ("no_tag", None),
-        ('"' + "[" * 9999 + '"', ["[" * 9999]),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize("cell, tags", [
+    ('"a, b"', ["a", "b"]),
+    ("a|b", ["a", "b"]),
+    ("a;b", ["a", "b"]),
+    ('"a;b,c"', ["a;b", "c"]),
+    ('"[""a"",""b c""]"', ["a", "b c"]),
+    ('"[""a"""', ['["a"']),
+    ("[1]", [1]),
+    ("\"['x', 'y z']\"", ["x", "y z"]),
+    ('"[a,""b c""]"', ["a", "b c"]),
+    ("[a]", ["a"]),
+    ("[]", None),
+    ("{}", None),
+    ("no_tag", None),
+    ('"' + "[" * 9999 + '"', ["[" * 9999]),
+    ("", None),
+])  # fmt: skip
 def test_tags_are_split_at_the_separators_of_other_programs(cell, tags):
     assert read(f"url,tags\na:b,{cell}\n")[0].fields.get("tags") == tags
 
 
-@pytest.mark.parametrize(
-    "cells, tags",
-    [
-        ("1,1,1", ["x", "private", "unread"]),
-        ("true,Yes,no", ["x", "private", "unread"]),
-        ("0,false,", ["x"]),
-        ("2,public,maybe", ["x"]),
-        ("t,on,f", ["x", "private", "unread"]),
-        ("X,Y,off", ["x", "private", "unread"]),
-    ],
-)
+@pytest.mark.parametrize("cells, tags", [
+    ("1,1,1", ["x", "private", "unread"]),
+    ("true,Yes,no", ["x", "private", "unread"]),
+    ("0,false,", ["x"]),
+    ("2,public,maybe", ["x"]),
+    ("t,on,f", ["x", "private", "unread"]),
+    ("X,Y,off", ["x", "private", "unread"]),
+])  # fmt: skip
 def test_private_toread_and_unread_become_tags_if_they_are_true(cells, tags):
     entries = read(f"url,tags,private,To Read,unread\na:b,x,{cells}\n")
     assert entries == [ImportedEntry(2, {"uri": "a:b", "tags": tags})]
@@ -358,11 +322,7 @@ def test_the_second_of_two_rows_that_one_unclosed_quote_joins_is_read():
 
 @pytest.mark.parametrize(
     "row, title, tags",
-    [
-        ('a:1,"open,x', "open,x", []),
-        ('a:1,"x"y,z', "xy", ["z"]),
-        ('a:1,T,"a"b,c"', "T", ["ab"]),
-    ],
+    [('a:1,"open,x', "open,x", []), ('a:1,"x"y,z', "xy", ["z"]), ('a:1,T,"a"b,c"', "T", ["ab"])],
 )
 def test_a_misplaced_quotation_mark_costs_no_bookmark_and_is_named(app, row, title, tags):
     body = f"url,title,tags\n{row}\na:2,2,2\n".encode()
@@ -432,16 +392,13 @@ def test_a_short_row_of_this_service_is_read():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "row, name",
-    [
-        (",A,,B", "A, B"),
-        (",A", "A"),
-        (',"A', ',"A'),
-        (f',{"A" * 300}', "A" * 300),
-        (f',"{"A" * 300}', f',"{"A" * 300}'),
-    ],
-)
+@pytest.mark.parametrize("row, name", [
+    (",A,,B", "A, B"),
+    (",A", "A"),
+    (',"A', ',"A'),
+    (f',{"A" * 300}', "A" * 300),
+    (f',"{"A" * 300}', f',"{"A" * 300}'),
+])  # fmt: skip
 def test_a_skipped_row_is_named_by_its_first_cells(row, name):
     (entry,) = read(f"url,title,note,tags\n{row}\n")
     assert entry.skip_reason

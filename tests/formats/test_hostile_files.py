@@ -81,17 +81,13 @@ def test_any_bytes_are_read_or_malformed(format, data):
 DECLARATIONS = "".join(f"<!ATTLIST bookmark a{n} CDATA #IMPLIED>" for n in range(12_000))
 
 
-@pytest.mark.parametrize(
-    "beginning, bookmark, reason",
-    [
-        ('<xbel xmlns="{}">', "<bookmark/>", "namespace"),
-        ('<xbel xmlns:x="{}">', "<x:bookmark/>", "namespace"),
-        ('<xbel xmlns:x="{}">', "<bookmark x:href=''/>", "namespace"),
-        (f"<!DOCTYPE xbel [{DECLARATIONS}]><xbel>", "<bookmark/>", "declared attributes"),
-        ('<!DOCTYPE xbel [<!ATTLIST bookmark a CDATA "{}">]><xbel>', "<bookmark/>", "default"),
-    ],
-    ids=["default", "prefix", "attribute", "declarations", "default value"],
-)
+@pytest.mark.parametrize("beginning, bookmark, reason", [
+    ('<xbel xmlns="{}">', "<bookmark/>", "namespace"),
+    ('<xbel xmlns:x="{}">', "<x:bookmark/>", "namespace"),
+    ('<xbel xmlns:x="{}">', "<bookmark x:href=''/>", "namespace"),
+    (f"<!DOCTYPE xbel [{DECLARATIONS}]><xbel>", "<bookmark/>", "declared attributes"),
+    ('<!DOCTYPE xbel [<!ATTLIST bookmark a CDATA "{}">]><xbel>', "<bookmark/>", "default"),
+], ids=["default", "prefix", "attribute", "declarations", "default value"])  # fmt: skip
 def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
     beginning, bookmark, reason
 ):
@@ -102,15 +98,12 @@ def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
     assert time.process_time() - started < 0.5
 
 
-@pytest.mark.parametrize(
-    "format, beginning, worthless",
-    [
-        ("text", "a:b\n", "x\n"),
-        ("csv", "url\na:b\n", ",\n"),
-        ("netscape", "<DL>\n<DT><A HREF=a:b>A</A>\n", "<HR>"),
-        ("opera", "Opera Hotlist version 2.0\n#URL\n\tURL=a:b\n", "#DELETED\n"),
-    ],
-)
+@pytest.mark.parametrize("format, beginning, worthless", [
+    ("text", "a:b\n", "x\n"),
+    ("csv", "url\na:b\n", ",\n"),
+    ("netscape", "<DL>\n<DT><A HREF=a:b>A</A>\n", "<HR>"),
+    ("opera", "Opera Hotlist version 2.0\n#URL\n\tURL=a:b\n", "#DELETED\n"),
+])  # fmt: skip
 def test_the_number_of_entries_without_a_bookmark_is_limited(
     format, beginning, worthless, monkeypatch
 ):

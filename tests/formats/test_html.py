@@ -17,16 +17,10 @@ from storage.transaction import Transaction
 PAGE = {"Accept": "text/html"}
 VOID = set("area base br col embed hr img input link meta source track wbr".split())
 HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</title></textarea></script><script>",
-    "<!-- --><svg/onload=alert(1)>",
-    "&lt;b&gt; &copy=2 &#60;",
-    "javascript:alert(1)",
-    "]]>{{7*7}}${x}",
-    "😀 שלום \u202e",
-]
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
+    "</title></textarea></script><script>", "<!-- --><svg/onload=alert(1)>",
+    "&lt;b&gt; &copy=2 &#60;", "javascript:alert(1)", "]]>{{7*7}}${x}", "😀 שלום \u202e",
+]  # fmt: skip
 
 
 class Page(HTMLParser):
@@ -202,21 +196,12 @@ def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
 # --- The schemes that are linked ---
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "javascript:alert(1)",
-        "JavaScript:alert(1)",
-        "javascript://a.example/%0aalert(1)",
-        "data:text/html,<script>alert(1)</script>",
-        "DATA:text/html;base64,PHNjcmlwdD4=",
-        "vbscript:msgbox(1)",
-        "file:///etc/passwd",
-        "blob:https://a.example/x",
-        "view-source:https://a.example/",
-        "x-unheard-of:x",
-    ],
-)
+@pytest.mark.parametrize("uri", [
+    "javascript:alert(1)", "JavaScript:alert(1)", "javascript://a.example/%0aalert(1)",
+    "data:text/html,<script>alert(1)</script>", "DATA:text/html;base64,PHNjcmlwdD4=",
+    "vbscript:msgbox(1)", "file:///etc/passwd", "blob:https://a.example/x",
+    "view-source:https://a.example/", "x-unheard-of:x",
+])  # fmt: skip
 def test_a_uri_of_a_dangerous_scheme_is_shown_as_text(app, add, uri):
     id = add(uri, title="Title")["id"]
     for path in ("/", f"/{id}"):
@@ -227,16 +212,10 @@ def test_a_uri_of_a_dangerous_scheme_is_shown_as_text(app, add, uri):
         assert not [link for link in links if link.lower().startswith(uri[:6].lower())]
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "https://a.example/?a=1&copy=2&b=\"'",
-        "HTTP://A.EXAMPLE/",
-        "ftp://a.example/",
-        "mailto:a@b.example?subject=x",
-        "magnet:?xt=urn:btih:x",
-    ],
-)
+@pytest.mark.parametrize("uri", [
+    "https://a.example/?a=1&copy=2&b=\"'", "HTTP://A.EXAMPLE/", "ftp://a.example/",
+    "mailto:a@b.example?subject=x", "magnet:?xt=urn:btih:x",
+])  # fmt: skip
 def test_a_uri_of_a_harmless_scheme_is_a_link(app, add, uri):
     id = add(uri, title="Title")["id"]
     for path in ("/", f"/{id}"):
@@ -756,20 +735,17 @@ def test_a_name_of_an_unknown_field_in_a_form_is_ignored(app):
 # --- The way back to a list ---
 
 
-@pytest.mark.parametrize(
-    "query, address",
-    [
-        ("", "/"),
-        ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
-        ("//evil.example/", "/"),
-        ("https://evil.example/?tag=x", "/"),
-        ("\r\nSet-Cookie: a=b", "/"),
-        ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
-        ("uri=https://evil.example/&title=x&format=csv&tag=x", "/?tag=x"),
-        ("tag=%ff", "/?tag=%EF%BF%BD"),
-        ("tag=x#y", "/?tag=x%23y"),
-    ],
-)
+@pytest.mark.parametrize("query, address", [
+    ("", "/"),
+    ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
+    ("//evil.example/", "/"),
+    ("https://evil.example/?tag=x", "/"),
+    ("\r\nSet-Cookie: a=b", "/"),
+    ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
+    ("uri=https://evil.example/&title=x&format=csv&tag=x", "/?tag=x"),
+    ("tag=%ff", "/?tag=%EF%BF%BD"),
+    ("tag=x#y", "/?tag=x%23y"),
+])  # fmt: skip
 def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add, query, address):
     id = add("https://a.example/", tags=["x"])["id"]
     response = app.get(f"/{id}?{urlencode({'_list': query})}", headers=PAGE, status=200)
@@ -893,22 +869,19 @@ def test_the_bookmarklet_opens_the_configured_address(client):
         assert json.dumps(base) + "+'/-/add?uri='+" in unquote(link)
 
 
-@pytest.mark.parametrize(
-    "q, marked",
-    [
-        ("zurich", ["Zürich", "Zürich", "zurich", "zürich"]),
-        ("ZÜRICH -nothing", ["Zürich", "Zürich", "zurich", "zürich"]),
-        ("zur zurich", ["Zürich", "Zürich", "zurich", "zürich"]),
-        ("strasse", ["STRASSE", "Straße"]),
-        ('"b> &"', ["b> &"]),
-        ('"fine two"', ["ﬁne\ntwo"]),
-        ("fin or fi", ["ﬁn"]),
-        ("f", ["ﬁ"]),
-        ("!untagged or (#x and strasse)", ["STRASSE", "Straße"]),
-        ("#x", []),
-        ("not strass or #x", []),
-    ],
-)
+@pytest.mark.parametrize("q, marked", [
+    ("zurich", ["Zürich", "Zürich", "zurich", "zürich"]),
+    ("ZÜRICH -nothing", ["Zürich", "Zürich", "zurich", "zürich"]),
+    ("zur zurich", ["Zürich", "Zürich", "zurich", "zürich"]),
+    ("strasse", ["STRASSE", "Straße"]),
+    ('"b> &"', ["b> &"]),
+    ('"fine two"', ["ﬁne\ntwo"]),
+    ("fin or fi", ["ﬁn"]),
+    ("f", ["ﬁ"]),
+    ("!untagged or (#x and strasse)", ["STRASSE", "Straße"]),
+    ("#x", []),
+    ("not strass or #x", []),
+])  # fmt: skip
 def test_the_matches_of_a_search_are_marked(app, add, q, marked):
     description = "über Zürich: Straße ﬁne\ntwo words"
     add("https://www.zurich.example/", title="Zürich <b> & STRASSE", tags=["zürich", "x"],
@@ -1092,32 +1065,29 @@ WORDS_OF_THE_PROTOCOL = re.compile(
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
-@pytest.mark.parametrize(
-    "status, path, body, content_type",
-    [
-        (400, "/?limit=x&format=html", None, FORM),
-        (400, "/-/add", b"\xff", FORM),
-        (404, "/none", None, FORM),
-        (404, "/no/path", None, FORM),
-        (405, "/feed", b"title=x", FORM),
-        (406, "/feed", None, FORM),
-        (410, "/deleted", None, FORM),
-        (410, "/deleted", b"title=x", FORM),
-        (409, "/-/edit/deleted", b"uri=https://3.example/", FORM),
-        (409, "/-/delete/deleted", b"_shown=old", FORM),
-        (412, "/-/edit/one", b"uri=https://one.example/&title=x", FORM),
-        (412, "/-/delete/one", b"_shown=old", FORM),
-        (409, "/-/add", b"uri=https://2.example/", FORM),
-        (413, "/-/add", b"x" * 2_000_000, FORM),
-        (415, "/-/add", b"x", "text/markdown"),
-        (422, "/-/add", b"uri=none&title=x&tags=" + b"x" * 256, FORM),
-        (422, "/-/edit/one", b"uri=none", FORM),
-        (422, "/-/retag", b"tag=&_list=tag%3Dx&do=add&tags=y", FORM),
-        (412, "/-/retag", b"tag=x&do=add&tags=y&expected=7&_list=tag%3Dx", FORM),
-        (422, "/", b'{"uri": "none"}', JSON),
-        (200, "/-/import", b'[{"uri": "none"}]', JSON),
-    ],
-)
+@pytest.mark.parametrize("status, path, body, content_type", [
+    (400, "/?limit=x&format=html", None, FORM),
+    (400, "/-/add", b"\xff", FORM),
+    (404, "/none", None, FORM),
+    (404, "/no/path", None, FORM),
+    (405, "/feed", b"title=x", FORM),
+    (406, "/feed", None, FORM),
+    (410, "/deleted", None, FORM),
+    (410, "/deleted", b"title=x", FORM),
+    (409, "/-/edit/deleted", b"uri=https://3.example/", FORM),
+    (409, "/-/delete/deleted", b"_shown=old", FORM),
+    (412, "/-/edit/one", b"uri=https://one.example/&title=x", FORM),
+    (412, "/-/delete/one", b"_shown=old", FORM),
+    (409, "/-/add", b"uri=https://2.example/", FORM),
+    (413, "/-/add", b"x" * 2_000_000, FORM),
+    (415, "/-/add", b"x", "text/markdown"),
+    (422, "/-/add", b"uri=none&title=x&tags=" + b"x" * 256, FORM),
+    (422, "/-/edit/one", b"uri=none", FORM),
+    (422, "/-/retag", b"tag=&_list=tag%3Dx&do=add&tags=y", FORM),
+    (412, "/-/retag", b"tag=x&do=add&tags=y&expected=7&_list=tag%3Dx", FORM),
+    (422, "/", b'{"uri": "none"}', JSON),
+    (200, "/-/import", b'[{"uri": "none"}]', JSON),
+])  # fmt: skip
 def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type):
     for id in ("one", "deleted"):
         fields = {"uri": f"https://{id}.example/", "title": "", "description": "", "tags": []}

@@ -112,14 +112,11 @@ def test_only_top_folders_of_opera_may_be_its_own():
 PLIST = '<plist version="1.0"><dict>\n{}</dict></plist>'
 
 
-@pytest.mark.parametrize(
-    "text, line",
-    [
-        ("[InternetShortcut]\nURL=a:1\n\n[InternetShortcut]\nURL=a:2\n", 5),
-        ("[Desktop Entry]\nName=A\nURL=a:1\n[Desktop Entry]\nURL[$e]=a:2\n", 5),
-        (PLIST.format("<key>URL</key><string>a:1</string>\n<key>URL</key><string>a:2</string>"), 3),
-    ],
-)
+@pytest.mark.parametrize("text, line", [
+    ("[InternetShortcut]\nURL=a:1\n\n[InternetShortcut]\nURL=a:2\n", 5),
+    ("[Desktop Entry]\nName=A\nURL=a:1\n[Desktop Entry]\nURL[$e]=a:2\n", 5),
+    (PLIST.format("<key>URL</key><string>a:1</string>\n<key>URL</key><string>a:2</string>"), 3),
+])  # fmt: skip
 def test_a_further_address_of_a_shortcut_is_skipped(text, line):
     first, second = FILE_READERS["shortcut"](text.encode())
     assert (first.fields["uri"], first.skip_reason) == ("a:1", "")

@@ -62,17 +62,14 @@ def test_the_fields_of_this_services_own_objects_are_kept_as_they_are(more):
     assert read(json.dumps([fields, fields])) == [("[0]", fields, ""), ("[1]", fields, "")]
 
 
-@pytest.mark.parametrize(
-    "more, fields",
-    [
-        ({"stars": 5, "private": True, "id": 7}, {"tags": ["private"]}),
-        ({"tags": "x, y"}, {"tags": ["x", "y"]}),
-        ({"created": 1704164645, "id": "7"}, {"created": "2024-01-02T03:04:05Z"}),
-        ({"created": "1704164645"}, {"created": "2024-01-02T03:04:05Z"}),
-        ({"modified": "2 Jan 2024 03:04:05 GMT"}, {"modified": "2024-01-02T03:04:05Z"}),
-        ({"created": "never"}, {"created": "never"}),
-    ],
-)
+@pytest.mark.parametrize("more, fields", [
+    ({"stars": 5, "private": True, "id": 7}, {"tags": ["private"]}),
+    ({"tags": "x, y"}, {"tags": ["x", "y"]}),
+    ({"created": 1704164645, "id": "7"}, {"created": "2024-01-02T03:04:05Z"}),
+    ({"created": "1704164645"}, {"created": "2024-01-02T03:04:05Z"}),
+    ({"modified": "2 Jan 2024 03:04:05 GMT"}, {"modified": "2024-01-02T03:04:05Z"}),
+    ({"created": "never"}, {"created": "never"}),
+])  # fmt: skip
 def test_an_object_of_another_program_may_have_the_member_uri(more, fields):
     assert read(json.dumps([{"uri": "a:b"} | more])) == [("[0]", {"uri": "a:b"} | fields, "")]
 
@@ -92,43 +89,35 @@ def test_the_path_of_an_object_of_objects_has_its_names():
     assert [entry.place for entry in entries] == ["[0].windows.1.2", other]
 
 
-@pytest.mark.parametrize(
-    "value, reason",
-    [
-        ("1", "is no object"),
-        ("null", "is no object"),
-        ("{}", "has no uri"),
-        ('{"uri": ""}', "has no uri"),
-    ],
-    ids=lambda value: value[:30],
-)
+@pytest.mark.parametrize("value, reason", [
+    ("1", "is no object"),
+    ("null", "is no object"),
+    ("{}", "has no uri"),
+    ('{"uri": ""}', "has no uri"),
+], ids=lambda value: value[:30])  # fmt: skip
 def test_a_wrong_entry_is_skipped_and_the_others_are_read(value, reason):
     first, skipped, last = read(f'[{{"uri":"a:1"}},\n{value},\n{{"uri":"a:2"}}]')
     assert (first.fields, last.fields) == ({"uri": "a:1"}, {"uri": "a:2"})
     assert (skipped.place, skipped.skip_reason, last.place) == ("[1]", reason, "[2]")
 
 
-@pytest.mark.parametrize(
-    "rest, reason",
-    [
-        ("", "in line 2"),
-        (",\n", "in line 3"),
-        ("\n\n{", "in line 4"),
-        (', {"uri": "a', "in line 2: unterminated string"),
-        (",\nx]", "in line 3"),
-        (",]", "in line 2"),
-        ('] ["a"]', "in line 2: extra data"),
-        (',\r\n {"uri": "a:b" "title": ""}]', "in line 3"),
-        (', {"uri": "\t"}]', "in line 2: invalid control character"),
-        (', {"uri": "a:b", "title": NaN}]', "has NaN, which is not a JSON value"),
-        (', {"uri": "a:b", "title": "\\x41"}]', "in line 2"),
-        (", 01]", "in line 2"),
-        (', {"uri": "a:b", "uri": "c:d"}]', "has the same name twice in one object"),
-        (", " + "[" * 99_999, "nested too deep"),
-        (', {"x": ' + "[" * 99_999 + "]" * 99_999 + "}]", "nested too deep"),
-    ],
-    ids=lambda text: text[:30],
-)
+@pytest.mark.parametrize("rest, reason", [
+    ("", "in line 2"),
+    (",\n", "in line 3"),
+    ("\n\n{", "in line 4"),
+    (', {"uri": "a', "in line 2: unterminated string"),
+    (",\nx]", "in line 3"),
+    (",]", "in line 2"),
+    ('] ["a"]', "in line 2: extra data"),
+    (',\r\n {"uri": "a:b" "title": ""}]', "in line 3"),
+    (', {"uri": "\t"}]', "in line 2: invalid control character"),
+    (', {"uri": "a:b", "title": NaN}]', "has NaN, which is not a JSON value"),
+    (', {"uri": "a:b", "title": "\\x41"}]', "in line 2"),
+    (", 01]", "in line 2"),
+    (', {"uri": "a:b", "uri": "c:d"}]', "has the same name twice in one object"),
+    (", " + "[" * 99_999, "nested too deep"),
+    (', {"x": ' + "[" * 99_999 + "]" * 99_999 + "}]", "nested too deep"),
+], ids=lambda text: text[:30])  # fmt: skip
 def test_a_malformed_document_yields_no_entry(rest, reason):
     assert reason in read_error('[\n{"uri":"a:1"}' + rest)
 
@@ -161,11 +150,7 @@ def test_utf_8_and_utf_16_with_a_byte_order_mark_are_read(charset):
 
 @pytest.mark.parametrize(
     "escapes, title",
-    [
-        ("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"),
-        ("\\\\ud83d", "\\ud83d"),
-        ("\\ud83d x", "\ud83d x"),
-    ],
+    [("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"), ("\\\\ud83d", "\\ud83d"), ("\\ud83d x", "\ud83d x")],
 )
 def test_escapes_of_whole_and_half_characters_are_read(escapes, title):
     (entry,) = read(f'[{{"url": "a:1", "title": "{escapes}"}}]')
@@ -179,77 +164,74 @@ CREATED_AND_MODIFIED = {"created": "2023-01-02T02:04:05Z", "modified": "2023-01-
 CREATED = {"created": CREATED_AND_MODIFIED["created"]}
 
 
-@pytest.mark.parametrize(
-    "value, fields",
-    [
-        # Pinboard, where `description` is the title.
-        ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
-        ({"href": "a:b", "description": False, "tags": None}, {}),
-        ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "unread"]}),
-        ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
-        (
-            {"href": "a:b", "time": DATES[0], "extended": "E"},
-            {"created": CREATED["created"], "description": "E"},
-        ),
-        (
-            {"href": "a:b", "title": "", "description": "P", "tags": "x y", "toread": "yes"},
-            {"title": "P", "tags": ["x", "y", "unread"]},
-        ),
-        ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
-        # linkding.
-        ({"url": "a:b", "tag_names": ["x", "y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
-        ({"url": "a:b", "notes": "N", "description": ""}, {"description": "N"}),
-        # Names of members in other cases and spellings; the preferred member of a role counts.
-        ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
-        ({"url": "https://api.example/1", "html_url": "a:b"}, {}),
-        ({"url": "https://reader.example/1", "source_url": "a:b"}, {}),
-        ({"url": "a:b", "permalink": "/r/x/1"}, {}),
-        ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
-        ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
-        ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
-        ({"Link": "a:b", "Title": "T"}, {"title": "T"}),
-        ({"url": "a:b", "name": "N", "comments": 5, "folder": 5, "roots": [1]}, {"title": "N"}),
-        ({"url": "a:b", "tags": "x y,z", "title": "T"}, {"tags": ["x y", "z"], "title": "T"}),
-        ({"url": "a:b", "folder": "Unread"}, {"tags": ["unread"]}),
-        (
-            {"url": "a:b", "collection": "Dev/Python", "tags": ["x"]},
-            {"tags": ["x", "Dev", "Python"]},
-        ),
-        # Wallabag.
-        (
-            {"url": "a:b", "tags": ["x y"], "created_at": DATES[0], "updated_at": DATES[1]},
-            {"tags": ["x y"], **CREATED_AND_MODIFIED},
-        ),
-        # Omnivore.
-        (
-            {"url": "a:b", "labels": [{"name": "x"}, "y"], "savedAt": DATES[0]},
-            {"tags": ["x", "y"], **CREATED},
-        ),
-        # Readwise.
-        (
-            {"url": "a:b", "document_tags": "x,y z", "saved_date": "", "Created": DATES[0]},
-            {"tags": ["x", "y z"], **CREATED},
-        ),
-        ({"href": "a:b", "createdAt": DATES[0], "lastModified": DATES[1]}, CREATED_AND_MODIFIED),
-        # Raindrop's API.
-        (
-            {"link": "a:b", "title": "T", "excerpt": "E", "note": "N", "tags": ["x"]},
-            {"title": "T", "description": "E\n\nN", "tags": ["x"]},
-        ),
-        # Karakeep, whose `content` has the address unless the object has one itself.
-        (
-            {"content": {"url": "a:b", "title": "T"}, "createdAt": 1672625045},
-            {"title": "T", **CREATED},
-        ),
-        ({"url": "a:b", "tags": [{"name": "x"}], "content": {"url": "c:d"}}, {"tags": ["x"]}),
-        ({"link": "a:b", "content": {"url": "c:d", "title": "T"}}, {"title": "T"}),
-        # Shaarli's API.
-        (
-            {"url": "a:b", "tags": ["x"], "private": True, "created": DATES[0], "updated": ""},
-            {"tags": ["x", "private"], **CREATED},
-        ),
-    ],
-)
+@pytest.mark.parametrize("value, fields", [
+    # Pinboard, where `description` is the title.
+    ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
+    ({"href": "a:b", "description": False, "tags": None}, {}),
+    ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "unread"]}),
+    ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
+    (
+        {"href": "a:b", "time": DATES[0], "extended": "E"},
+        {"created": CREATED["created"], "description": "E"},
+    ),
+    (
+        {"href": "a:b", "title": "", "description": "P", "tags": "x y", "toread": "yes"},
+        {"title": "P", "tags": ["x", "y", "unread"]},
+    ),
+    ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
+    # linkding.
+    ({"url": "a:b", "tag_names": ["x", "y"], "unread": True}, {"tags": ["x", "y", "unread"]}),
+    ({"url": "a:b", "notes": "N", "description": ""}, {"description": "N"}),
+    # Names of members in other cases and spellings; the preferred member of a role counts.
+    ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
+    ({"url": "https://api.example/1", "html_url": "a:b"}, {}),
+    ({"url": "https://reader.example/1", "source_url": "a:b"}, {}),
+    ({"url": "a:b", "permalink": "/r/x/1"}, {}),
+    ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
+    ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
+    ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
+    ({"Link": "a:b", "Title": "T"}, {"title": "T"}),
+    ({"url": "a:b", "name": "N", "comments": 5, "folder": 5, "roots": [1]}, {"title": "N"}),
+    ({"url": "a:b", "tags": "x y,z", "title": "T"}, {"tags": ["x y", "z"], "title": "T"}),
+    ({"url": "a:b", "folder": "Unread"}, {"tags": ["unread"]}),
+    (
+        {"url": "a:b", "collection": "Dev/Python", "tags": ["x"]},
+        {"tags": ["x", "Dev", "Python"]},
+    ),
+    # Wallabag.
+    (
+        {"url": "a:b", "tags": ["x y"], "created_at": DATES[0], "updated_at": DATES[1]},
+        {"tags": ["x y"], **CREATED_AND_MODIFIED},
+    ),
+    # Omnivore.
+    (
+        {"url": "a:b", "labels": [{"name": "x"}, "y"], "savedAt": DATES[0]},
+        {"tags": ["x", "y"], **CREATED},
+    ),
+    # Readwise.
+    (
+        {"url": "a:b", "document_tags": "x,y z", "saved_date": "", "Created": DATES[0]},
+        {"tags": ["x", "y z"], **CREATED},
+    ),
+    ({"href": "a:b", "createdAt": DATES[0], "lastModified": DATES[1]}, CREATED_AND_MODIFIED),
+    # Raindrop's API.
+    (
+        {"link": "a:b", "title": "T", "excerpt": "E", "note": "N", "tags": ["x"]},
+        {"title": "T", "description": "E\n\nN", "tags": ["x"]},
+    ),
+    # Karakeep, whose `content` has the address unless the object has one itself.
+    (
+        {"content": {"url": "a:b", "title": "T"}, "createdAt": 1672625045},
+        {"title": "T", **CREATED},
+    ),
+    ({"url": "a:b", "tags": [{"name": "x"}], "content": {"url": "c:d"}}, {"tags": ["x"]}),
+    ({"link": "a:b", "content": {"url": "c:d", "title": "T"}}, {"title": "T"}),
+    # Shaarli's API.
+    (
+        {"url": "a:b", "tags": ["x"], "private": True, "created": DATES[0], "updated": ""},
+        {"tags": ["x", "private"], **CREATED},
+    ),
+])  # fmt: skip
 def test_members_of_other_programs_are_known_by_their_names(value, fields):
     assert read(json.dumps([value])) == [("[0]", {"uri": "a:b"} | fields, "")]
 
@@ -263,13 +245,10 @@ def test_content_without_an_address_has_no_uri(content):
 NUMBERS = (1704164645, 1704164645123, 1704164645123456, 13348638245123456)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("time_added", "addDate", "ADD_DATE", "dateAdded", "date_added", "created_at"),
-        *("createdAt", "timestamp", "time", "date", "created", "added", "saved_at", "importDate"),
-    ],
-)
+@pytest.mark.parametrize("name", [
+    *("time_added", "addDate", "ADD_DATE", "dateAdded", "date_added", "created_at"),
+    *("createdAt", "timestamp", "time", "date", "created", "added", "saved_at", "importDate"),
+])  # fmt: skip
 def test_numbers_are_dates_under_each_name_of_a_date(name):
     for number in NUMBERS:
         for value in (number, str(number), float(number)):
@@ -305,32 +284,23 @@ def test_an_unknown_date_and_a_flag_are_no_dates(value):
     assert read(json.dumps([value])) == [("[0]", {"uri": "a:b"}, "")]
 
 
-@pytest.mark.parametrize(
-    "texts, description",
-    [
-        ({"description": "D", "notes": "N"}, "D\n\nN"),
-        ({"comment": "C", "excerpt": "E", "description": "D"}, "C\n\nE\n\nD"),
-        ({"description": "D", "notes": "D", "excerpt": "D", "note": "N"}, "D\n\nN"),
-        ({"description": "", "note": " ", "excerpt": None, "comments": 5}, None),
-        ({"description": "D", "note": {"x": 1}, "comments": ["C"], "extended": True}, "D"),
-    ],
-)
+@pytest.mark.parametrize("texts, description", [
+    ({"description": "D", "notes": "N"}, "D\n\nN"),
+    ({"comment": "C", "excerpt": "E", "description": "D"}, "C\n\nE\n\nD"),
+    ({"description": "D", "notes": "D", "excerpt": "D", "note": "N"}, "D\n\nN"),
+    ({"description": "", "note": " ", "excerpt": None, "comments": 5}, None),
+    ({"description": "D", "note": {"x": 1}, "comments": ["C"], "extended": True}, "D"),
+])  # fmt: skip
 def test_all_different_texts_of_an_object_are_its_description(texts, description):
     (entry,) = read(json.dumps([{"url": "a:b"} | texts]))
     assert entry.fields.get("description") == description
     assert not entry.skip_reason
 
 
-@pytest.mark.parametrize(
-    "value, tags",
-    [
-        *(
-            (value, ["private", "unread"])
-            for value in (True, 1, "1", "yes", "TRUE ", "yes\u00a0")
-        ),
-        *((value, []) for value in (False, 0, 2, 1.5, "0", "no", "", None, [True], {"x": 1})),
-    ],
-)
+@pytest.mark.parametrize("value, tags", [
+    *((value, ["private", "unread"]) for value in (True, 1, "1", "yes", "TRUE ", "yes\u00a0")),
+    *((value, []) for value in (False, 0, 2, 1.5, "0", "no", "", None, [True], {"x": 1})),
+])  # fmt: skip
 def test_private_toread_and_unread_become_tags_if_they_are_true(value, tags):
     members = {"private": value, "toread": value, "Unread": value, "shared": False}
     for entry in ({"url": "a:b"}, {"href": "a:b"}, {"Link": "a:b", "tags": []}):
@@ -424,15 +394,12 @@ def test_nothing_that_this_service_writes_is_named_as_not_read():
     assert not_read([bookmark]) == {}
 
 
-@pytest.mark.parametrize(
-    "value, count",
-    [
-        ([{"url": "a://2"}, {"url": "a://3"}], 2),
-        (["https://a.example/2"], 1),
-        ({"count": 1, "items": [{"title": "Two", "url": "a://2"}]}, 1),
-        ({"url": "https://a.example/2", "name": "Me"}, 1),
-    ],
-)
+@pytest.mark.parametrize("value, count", [
+    ([{"url": "a://2"}, {"url": "a://3"}], 2),
+    (["https://a.example/2"], 1),
+    ({"count": 1, "items": [{"title": "Two", "url": "a://2"}]}, 1),
+    ({"url": "https://a.example/2", "name": "Me"}, 1),
+])  # fmt: skip
 def test_a_list_beside_a_known_one_is_named(value, count):
     document = {"archive": value, "bookmarks": [{"url": "a:1"}]}
     assert [entry.fields for entry in read(json.dumps(document))] == [{"uri": "a:1"}]
@@ -493,22 +460,19 @@ def test_folders_that_name_each_other_as_their_parents_end():
     assert set(entry.fields["tags"]) == {"A", "B"}
 
 
-@pytest.mark.parametrize(
-    "value, tags",
-    [
-        ({"is_starred": 1, "is_archived": 0}, ["starred"]),
-        ({"favorite": True, "archived": True}, ["starred", "archived"]),
-        ({"status": "unread", "tags": ["x"]}, ["x", "unread"]),
-        ({"state": "Archived"}, ["archived"]),
-        ({"state": "SUCCEEDED", "location": "Paris"}, None),
-        ({"read": False}, ["unread"]),
-        ({"read": True}, None),
-        ({"Location": "later", "unread": True}, ["unread"]),
-        ({"shared": True}, ["shared"]),
-        ({"shared": "yes"}, None),
-        ({"shared": "no"}, ["private"]),
-    ],
-)
+@pytest.mark.parametrize("value, tags", [
+    ({"is_starred": 1, "is_archived": 0}, ["starred"]),
+    ({"favorite": True, "archived": True}, ["starred", "archived"]),
+    ({"status": "unread", "tags": ["x"]}, ["x", "unread"]),
+    ({"state": "Archived"}, ["archived"]),
+    ({"state": "SUCCEEDED", "location": "Paris"}, None),
+    ({"read": False}, ["unread"]),
+    ({"read": True}, None),
+    ({"Location": "later", "unread": True}, ["unread"]),
+    ({"shared": True}, ["shared"]),
+    ({"shared": "yes"}, None),
+    ({"shared": "no"}, ["private"]),
+])  # fmt: skip
 def test_flags_and_states_have_one_tag_for_one_meaning(value, tags):
     (entry,) = read(json.dumps([{"url": "a:b"} | value]))
     assert entry.fields.get("tags") == tags
@@ -553,24 +517,21 @@ def test_an_array_of_addresses_is_read():
     assert entry.fields == {"uri": "https://a.example/", "tags": ["A"]}
 
 
-@pytest.mark.parametrize(
-    "value, fields",
-    [
-        ({"postedAt": "2023-01-02T03:04:05+0100"}, CREATED),
-        ({"Create Time": "2023-01-02T03:04:05+0100"}, CREATED),
-        ({"starred_at": "2023-01-02T03:04:05+0100", "created_at": "2020-01-01"}, CREATED),
-        ({"summary": "S"}, {"description": "S"}),
-        ({"topics": ["x", "y"]}, {"tags": ["x", "y"]}),
-        ({"tags": {"x": {"n": 1}, "y z": True}}, {"tags": ["x", "y z"]}),
-        ({"tags": {}}, {}),
-        ({"tags": "{}"}, {}),
-        ({"tags": ["no_tag"]}, {}),
-        ({"pinnedBy": [{"id": 1}]}, {"tags": ["starred"]}),
-        ({"pinnedBy": []}, {}),
-        ({"collection": {"id": 5, "name": "Dev"}}, {"tags": ["Dev"]}),
-        ({"folder": {"title": "Unread"}}, {"tags": ["unread"]}),
-    ],
-)
+@pytest.mark.parametrize("value, fields", [
+    ({"postedAt": "2023-01-02T03:04:05+0100"}, CREATED),
+    ({"Create Time": "2023-01-02T03:04:05+0100"}, CREATED),
+    ({"starred_at": "2023-01-02T03:04:05+0100", "created_at": "2020-01-01"}, CREATED),
+    ({"summary": "S"}, {"description": "S"}),
+    ({"topics": ["x", "y"]}, {"tags": ["x", "y"]}),
+    ({"tags": {"x": {"n": 1}, "y z": True}}, {"tags": ["x", "y z"]}),
+    ({"tags": {}}, {}),
+    ({"tags": "{}"}, {}),
+    ({"tags": ["no_tag"]}, {}),
+    ({"pinnedBy": [{"id": 1}]}, {"tags": ["starred"]}),
+    ({"pinnedBy": []}, {}),
+    ({"collection": {"id": 5, "name": "Dev"}}, {"tags": ["Dev"]}),
+    ({"folder": {"title": "Unread"}}, {"tags": ["unread"]}),
+])  # fmt: skip
 def test_names_and_shapes_of_further_programs_are_known(value, fields):
     assert read(json.dumps([{"url": "a:b"} | value])) == [("[0]", {"uri": "a:b"} | fields, "")]
     assert not_read([{"url": "a:b"} | value]) == {}
@@ -585,14 +546,11 @@ def test_what_belongs_to_a_repository_is_not_read_for_its_bookmark():
     assert not_read([repository]) == not_read([star]) == numbers
 
 
-@pytest.mark.parametrize(
-    "folder, tags",
-    [
-        ({"id": "2", "parentId": "0"}, None),
-        ({"id": "4", "parentId": "0"}, ["Weitere Lesezeichen"]),
-        ({"id": "2", "parentId": "7"}, ["Weitere Lesezeichen"]),
-    ],
-)
+@pytest.mark.parametrize("folder, tags", [
+    ({"id": "2", "parentId": "0"}, None),
+    ({"id": "4", "parentId": "0"}, ["Weitere Lesezeichen"]),
+    ({"id": "2", "parentId": "7"}, ["Weitere Lesezeichen"]),
+])  # fmt: skip
 def test_localized_folders_of_chromium_are_known_by_their_ids(folder, tags):
     folder |= {"title": "Weitere Lesezeichen", "children": [{"url": "a:b"}]}
     (entry,) = read(json.dumps([{"id": "0", "title": "", "children": [folder]}]))

@@ -13,14 +13,9 @@ from tests.formats.writing import write_list
 
 FILES = Path(__file__).parent / "files"
 NASTY = [
-    "<b>&amp;</b>",
-    "\"quotes\" & 'more'",
-    "</A></DL>",
-    "&copy=2 &copy; &#65;",
-    "<!-- -->",
-    "😀 שלום \u202e",
-    "a > b < c",
-]
+    "<b>&amp;</b>", "\"quotes\" & 'more'", "</A></DL>", "&copy=2 &copy; &#65;", "<!-- -->",
+    "😀 שלום \u202e", "a > b < c",
+]  # fmt: skip
 
 
 def read(text):
@@ -118,17 +113,14 @@ def test_each_entry_is_on_its_own_line(app, add):
 # --- Reading ---
 
 
-@pytest.mark.parametrize(
-    "href, uri",
-    [
-        ("?a=1&copy=2&center=3&lt=4&amp", "?a=1&copy=2&center=3&lt=4&amp"),
-        ("?a=1&amp;copy=2", "?a=1&copy=2"),
-        ("?a=1&amp;amp;b", "?a=1&amp;b"),
-        ("?a=&quot;&#34;&#x22;&lt;", '?a=""\x22<'),
-        ("?a&eacute;&nosuch;&#;&x;", "?aé&nosuch;&#;&x;"),
-        ("?a&#128;&#0;&#x110000;", "?a€\ufffd\ufffd"),
-    ],
-)
+@pytest.mark.parametrize("href, uri", [
+    ("?a=1&copy=2&center=3&lt=4&amp", "?a=1&copy=2&center=3&lt=4&amp"),
+    ("?a=1&amp;copy=2", "?a=1&copy=2"),
+    ("?a=1&amp;amp;b", "?a=1&amp;b"),
+    ("?a=&quot;&#34;&#x22;&lt;", '?a=""\x22<'),
+    ("?a&eacute;&nosuch;&#;&x;", "?aé&nosuch;&#;&x;"),
+    ("?a&#128;&#0;&#x110000;", "?a€\ufffd\ufffd"),
+])  # fmt: skip
 def test_entities_are_decoded_once_and_only_with_their_semicolon(href, uri):
     assert read_one(link(f'HREF="https://a.example/{href}"'))["uri"] == f"https://a.example/{uri}"
 
@@ -138,92 +130,66 @@ def test_references_to_characters_that_no_format_can_have_are_left_to_the_import
     assert (fields["title"], fields["tags"]) == ("a\0b \ud83d \ude00", ["x\0"])
 
 
-@pytest.mark.parametrize(
-    "href, uri",
-    [
-        (
-            "javascript:(function(){alert(&quot;x y&quot;)})()",
-            'javascript:(function(){alert("x%20y")})()',
-        ),
-        ("file:///C:/My Documents/x.html", "file:///C:/My%20Documents/x.html"),
-        (" https://a.example/a\n  b\t&#10;c?q=d&#32;e ", "https://a.example/a%20%20bc?q=d%20e"),
-    ],
-)
+@pytest.mark.parametrize("href, uri", [
+    (
+        "javascript:(function(){alert(&quot;x y&quot;)})()",
+        'javascript:(function(){alert("x%20y")})()',
+    ),
+    ("file:///C:/My Documents/x.html", "file:///C:/My%20Documents/x.html"),
+    (" https://a.example/a\n  b\t&#10;c?q=d&#32;e ", "https://a.example/a%20%20bc?q=d%20e"),
+])  # fmt: skip
 def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
     fields = read_one(link(f'HREF="{href}"'))
     assert fields["uri"] == clean(fields)["uri"] == uri
 
 
-@pytest.mark.parametrize(
-    "value, date",
-    [
-        ("1456433741", "2016-02-25T20:55:41Z"),
-        ("1456433741.9", "2016-02-25T20:55:41Z"),
-        ("1456433741123", "2016-02-25T20:55:41Z"),
-        ("1456433741123456", "2016-02-25T20:55:41Z"),
-        (" 1456433741 ", "2016-02-25T20:55:41Z"),
-        ("-1", "1969-12-31T23:59:59Z"),
-        ("00", "1970-01-01T00:00:00Z"),
-        ("-62135596800", "0001-01-01T00:00:00Z"),
-        ("253402300799", "9999-12-31T23:59:59Z"),
-        ("253402300800", "1978-01-11T21:31:40Z"),
-        ("2016-02-25", "2016-02-25T00:00:00Z"),
-        ("2016-02-25 20:55:41", "2016-02-25T20:55:41Z"),
-        ("2016-02-25T22:55:41.5+02:00", "2016-02-25T20:55:41Z"),
-        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
-        ("Thu, 25 Feb 2016 22:55:41 +0200", "2016-02-25T20:55:41Z"),
-        ("25 Feb 2016 20:55:41", "2016-02-25T20:55:41Z"),
-        ("January 2, 2023 3:04 PM", "2023-01-02T15:04:00Z"),
-        ("January 2, 2023 12:04 AM", "2023-01-02T00:04:00Z"),
-        ("January 02, 2023 at 03:04AM", "2023-01-02T03:04:00Z"),
-        ("20230102T030405+0100", "2023-01-02T02:04:05Z"),
-        ("2023-01-02T03+0100", "2023-01-02T02:00:00Z"),
-        ("20230102 0304", "2023-01-02T03:04:00Z"),
-        ("2002-09-01t12:00z", "2002-09-01T12:00:00Z"),
-        ("2015-09-09 11:10:32 UTC", "2015-09-09T11:10:32Z"),
-        ("2024/11/14 05:48:28 +0100", "2024-11-14T04:48:28Z"),
-        ("24/12/2024 03:05:06", "2024-12-24T03:05:06Z"),
-        ("12/24/2024 03:05:06", "2024-12-24T03:05:06Z"),
-        ("05/05/2024 03:05:06", "2024-05-05T03:05:06Z"),
-        ("20020901t120000z", "2002-09-01T12:00:00Z"),
-        ("January 2, 2023", "2023-01-02T00:00:00Z"),
-        ("13300000000000000", "2022-06-18T04:26:40Z"),
-        ("12/24/2024, 3:05:06 PM", "2024-12-24T15:05:06Z"),
-        ("Tue Dec 24 15:05:06 +0100 2024", "2024-12-24T14:05:06Z"),
-    ],
-)
+@pytest.mark.parametrize("value, date", [
+    ("1456433741", "2016-02-25T20:55:41Z"),
+    ("1456433741.9", "2016-02-25T20:55:41Z"),
+    ("1456433741123", "2016-02-25T20:55:41Z"),
+    ("1456433741123456", "2016-02-25T20:55:41Z"),
+    (" 1456433741 ", "2016-02-25T20:55:41Z"),
+    ("-1", "1969-12-31T23:59:59Z"),
+    ("00", "1970-01-01T00:00:00Z"),
+    ("-62135596800", "0001-01-01T00:00:00Z"),
+    ("253402300799", "9999-12-31T23:59:59Z"),
+    ("253402300800", "1978-01-11T21:31:40Z"),
+    ("2016-02-25", "2016-02-25T00:00:00Z"),
+    ("2016-02-25 20:55:41", "2016-02-25T20:55:41Z"),
+    ("2016-02-25T22:55:41.5+02:00", "2016-02-25T20:55:41Z"),
+    ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+    ("Thu, 25 Feb 2016 22:55:41 +0200", "2016-02-25T20:55:41Z"),
+    ("25 Feb 2016 20:55:41", "2016-02-25T20:55:41Z"),
+    ("January 2, 2023 3:04 PM", "2023-01-02T15:04:00Z"),
+    ("January 2, 2023 12:04 AM", "2023-01-02T00:04:00Z"),
+    ("January 02, 2023 at 03:04AM", "2023-01-02T03:04:00Z"),
+    ("20230102T030405+0100", "2023-01-02T02:04:05Z"),
+    ("2023-01-02T03+0100", "2023-01-02T02:00:00Z"),
+    ("20230102 0304", "2023-01-02T03:04:00Z"),
+    ("2002-09-01t12:00z", "2002-09-01T12:00:00Z"),
+    ("2015-09-09 11:10:32 UTC", "2015-09-09T11:10:32Z"),
+    ("2024/11/14 05:48:28 +0100", "2024-11-14T04:48:28Z"),
+    ("24/12/2024 03:05:06", "2024-12-24T03:05:06Z"),
+    ("12/24/2024 03:05:06", "2024-12-24T03:05:06Z"),
+    ("05/05/2024 03:05:06", "2024-05-05T03:05:06Z"),
+    ("20020901t120000z", "2002-09-01T12:00:00Z"),
+    ("January 2, 2023", "2023-01-02T00:00:00Z"),
+    ("13300000000000000", "2022-06-18T04:26:40Z"),
+    ("12/24/2024, 3:05:06 PM", "2024-12-24T15:05:06Z"),
+    ("Tue Dec 24 15:05:06 +0100 2024", "2024-12-24T14:05:06Z"),
+])  # fmt: skip
 def test_dates_are_read_in_the_forms_that_programs_write(value, date):
     fields = read_one(link(f'HREF="a:b" ADD_DATE="{value}" LAST_MODIFIED="{value}"'))
     assert (fields["created"], fields["modified"]) == (date, date)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "yesterday",
-        "9" * 20,
-        "9" * 5000,
-        "-" + "9" * 19,
-        "NaN",
-        "1e9",
-        "2016-13-45",
-        "2016-02-30T00:00:00Z",
-        "0001-01-01T00:00:00+23:59",
-        "Thu, 99 Foo 2016 99:99:99 +9999",
-        "Dec 24, 2024, 3:05 PM",
-        "Dec 24 2024 3:05 PM",
-        "Tue Dec 24 2024 15:05:06 GMT+0100",
-        "24 Dec 2024 03:05 PM",
-        "24 Dec 2024 15:05 CET",
-        "02/01/2023",
-        "02/01/2023 03:04:05",
-        "02/01/2023 3:04 PM",
-        "2023/13/01",
-        "January 2023",
-        "١٢٣",
-        "\x00",
-    ],
-)
+@pytest.mark.parametrize("value", [
+    "yesterday", "9" * 20, "9" * 5000, "-" + "9" * 19, "NaN", "1e9", "2016-13-45",
+    "2016-02-30T00:00:00Z", "0001-01-01T00:00:00+23:59", "Thu, 99 Foo 2016 99:99:99 +9999",
+    "Dec 24, 2024, 3:05 PM", "Dec 24 2024 3:05 PM", "Tue Dec 24 2024 15:05:06 GMT+0100",
+    "24 Dec 2024 03:05 PM", "24 Dec 2024 15:05 CET", "02/01/2023", "02/01/2023 03:04:05",
+    "02/01/2023 3:04 PM", "2023/13/01", "January 2023", "١٢٣", "\x00",
+])  # fmt: skip
 def test_a_value_that_is_no_known_date_breaks_the_rule_of_its_field(value):
     fields = read_one(link(f'HREF="a:b" ADD_DATE="{value}"'))
     with pytest.raises(Invalid, match="created"):
@@ -247,24 +213,21 @@ def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
     assert tuple(entry.fields["created"] for entry in read(text)) == dates
 
 
-@pytest.mark.parametrize(
-    "attributes, tags",
-    [
-        ('TAGS="a, b ,,c d"', ["a", "b", "c d"]),
-        ('tags="a"', ["a"]),
-        ('Tags="a"', ["a"]),
-        ('LABELS="a"', ["a"]),
-        ("TAGS='a\"b'", ['a"b']),
-        ("TAGS=a,b", ["a", "b"]),
-        ('TAGS="a&amp;b,&quot;"', ["a&b", '"']),
-        ('TAGS="",$",bash" PRIVATE="1"', ['"', '$"', "bash", "private"]),
-        ('TAGS="a,"b",c,"', ["a", '"b"', "c"]),
-        ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "unread"]),
-        ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
-        ('ADD_DATE="" PRIVATE="1" TOREAD="0" TAGS="a"', ["a", "private"]),
-        ('SHORTCUTURL="a" ICON_URI="b"', None),
-    ],
-)
+@pytest.mark.parametrize("attributes, tags", [
+    ('TAGS="a, b ,,c d"', ["a", "b", "c d"]),
+    ('tags="a"', ["a"]),
+    ('Tags="a"', ["a"]),
+    ('LABELS="a"', ["a"]),
+    ("TAGS='a\"b'", ['a"b']),
+    ("TAGS=a,b", ["a", "b"]),
+    ('TAGS="a&amp;b,&quot;"', ["a&b", '"']),
+    ('TAGS="",$",bash" PRIVATE="1"', ['"', '$"', "bash", "private"]),
+    ('TAGS="a,"b",c,"', ["a", '"b"', "c"]),
+    ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "unread"]),
+    ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
+    ('ADD_DATE="" PRIVATE="1" TOREAD="0" TAGS="a"', ["a", "private"]),
+    ('SHORTCUTURL="a" ICON_URI="b"', None),
+])  # fmt: skip
 def test_tags_and_marks_are_read_from_the_attributes(attributes, tags):
     assert read_one(link(f'HREF="a:b" {attributes}')).get("tags") == tags
 
@@ -278,33 +241,30 @@ def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
     return f"{outer}<DL><p>\n<DT>{heading}\n<DL><p>\n{inner}</DL><p>\n</DL>" + "</DL>" * (level - 1)
 
 
-@pytest.mark.parametrize(
-    "heading, tags",
-    [
-        ("<H3>Name</H3>", ["Name"]),
-        ("<H3>Food, Drink &amp; more</H3>", ["Food", "Drink & more"]),
-        ("<H3> Several\n   <b>lines</b> </H3>", ["Several lines"]),
-        ("<H3>,</H3>", None),
-        ("<H3></H3>", None),
-        ('<H3 BOOKMARKS="x">Name</H3>', ["Name"]),
-        ('<H3 PERSONAL_TOOLBAR_FOLDER="false">Name</H3>', ["Name"]),
-        ('<H3 PERSONAL_TOOLBAR_FOLDER="true">Lesezeichen-Leiste</H3>', None),
-        ('<H3 UNFILED_BOOKMARKS_FOLDER="true">Weitere</H3>', None),
-        ("<H3>Bookmarks bar</H3>", None),
-        ("<H3>Other Bookmarks</H3>", None),
-        ("<H3>Mobile bookmarks</H3>", None),
-        ("<H3>Bookmarks Menu</H3>", None),
-        ("<H3>Favorites bar</H3>", None),
-        ("<H3>Links</H3>", ["Links"]),
-        ("<H3 FOLDED>Links</H3>", None),
-        ("<H3 FOLDED>Reading List</H3>", ["unread"]),
-        ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["unread"]),
-        ('<H3 PLACES_ROOT="true" id="com.apple.ReadingList">Name</H3>', None),
-        ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
-        ("<H3>a\u2028b\x01c</H3>", ["a b c"]),
-        ("<H1>Title of it all</H1>", None),
-    ],
-)
+@pytest.mark.parametrize("heading, tags", [
+    ("<H3>Name</H3>", ["Name"]),
+    ("<H3>Food, Drink &amp; more</H3>", ["Food", "Drink & more"]),
+    ("<H3> Several\n   <b>lines</b> </H3>", ["Several lines"]),
+    ("<H3>,</H3>", None),
+    ("<H3></H3>", None),
+    ('<H3 BOOKMARKS="x">Name</H3>', ["Name"]),
+    ('<H3 PERSONAL_TOOLBAR_FOLDER="false">Name</H3>', ["Name"]),
+    ('<H3 PERSONAL_TOOLBAR_FOLDER="true">Lesezeichen-Leiste</H3>', None),
+    ('<H3 UNFILED_BOOKMARKS_FOLDER="true">Weitere</H3>', None),
+    ("<H3>Bookmarks bar</H3>", None),
+    ("<H3>Other Bookmarks</H3>", None),
+    ("<H3>Mobile bookmarks</H3>", None),
+    ("<H3>Bookmarks Menu</H3>", None),
+    ("<H3>Favorites bar</H3>", None),
+    ("<H3>Links</H3>", ["Links"]),
+    ("<H3 FOLDED>Links</H3>", None),
+    ("<H3 FOLDED>Reading List</H3>", ["unread"]),
+    ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["unread"]),
+    ('<H3 PLACES_ROOT="true" id="com.apple.ReadingList">Name</H3>', None),
+    ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
+    ("<H3>a\u2028b\x01c</H3>", ["a b c"]),
+    ("<H1>Title of it all</H1>", None),
+])  # fmt: skip
 def test_folders_become_tags_except_those_of_browsers(heading, tags):
     fields = read_one(folder(heading))
     assert fields.get("tags") == tags
@@ -337,19 +297,16 @@ def test_folders_below_the_deepest_level_have_the_tags_of_their_parent(depth):
     assert flat.fields["tags"] == ["0"]
 
 
-@pytest.mark.parametrize(
-    "title, expected",
-    [
-        ("<b>bold</b> and <i>it</i>", "bold and it"),
-        ("vector<int> & 1 < 2 <3", "vector<int> & 1 < 2 <3"),
-        ("list<part> of it", "list<part> of it"),
-        ("two\n     lines", "two lines"),
-        ("a<br>b", "a b"),
-        ("  inner   spaces  ", "inner   spaces"),
-        ("<!-- no -->yes", "yes"),
-        ("&lt;b&gt; &amp;lt;", "<b> &lt;"),
-    ],
-)
+@pytest.mark.parametrize("title, expected", [
+    ("<b>bold</b> and <i>it</i>", "bold and it"),
+    ("vector<int> & 1 < 2 <3", "vector<int> & 1 < 2 <3"),
+    ("list<part> of it", "list<part> of it"),
+    ("two\n     lines", "two lines"),
+    ("a<br>b", "a b"),
+    ("  inner   spaces  ", "inner   spaces"),
+    ("<!-- no -->yes", "yes"),
+    ("&lt;b&gt; &amp;lt;", "<b> &lt;"),
+])  # fmt: skip
 def test_a_title_is_the_text_of_the_link_without_its_markup(title, expected):
     assert read_one(link('HREF="a:b"', title))["title"] == expected
 
@@ -369,25 +326,13 @@ def test_a_link_that_holds_only_a_picture_in_a_description_is_no_bookmark(beginn
     assert second.fields["uri"] == "c:d"
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        '<DT><A HREF="a:broken>T</A>',
-        '<DT><A HREF="a:broken" TAGS="x>T</A>',
-        "<DT><A HREF='a:broken>T</A>",
-        '<DT><A HREF="a:broken"',
-        "<DT><A",
-        "<DT><A HREF=",
-        '<DT><A HREF="a:broken">T',
-        '<DT><A HREF="a:broken">T</B',
-        "<DT><!-- no end",
-        "<DT><A HREF='a:broken'>T</A><DD><!-- no end",
-        "<DT><H3>No end",
-        "<DT><",
-        "<DT>&",
-        '<A HREF="a:broken',
-    ],
-)
+@pytest.mark.parametrize("broken", [
+    '<DT><A HREF="a:broken>T</A>', '<DT><A HREF="a:broken" TAGS="x>T</A>',
+    "<DT><A HREF='a:broken>T</A>", '<DT><A HREF="a:broken"', "<DT><A", "<DT><A HREF=",
+    '<DT><A HREF="a:broken">T', '<DT><A HREF="a:broken">T</B', "<DT><!-- no end",
+    "<DT><A HREF='a:broken'>T</A><DD><!-- no end", "<DT><H3>No end", "<DT><", "<DT>&",
+    '<A HREF="a:broken',
+])  # fmt: skip
 def test_a_broken_entry_affects_no_other_entry(broken):
     lines = ["<DL><p>", '<DT><A HREF="a:1">1</A>', broken, '<DT><A HREF="a:2">2</A>', "<DD>D"]
     for between in ("\n", "\n    "):
@@ -412,9 +357,7 @@ CUT_OFF = "is cut off at the end of the file"
 
 
 @pytest.mark.parametrize(
-    "whole",
-    [own_file(), (FILES / "pinboard.html").read_bytes()],
-    ids=["own", "pinboard"],
+    "whole", [own_file(), (FILES / "pinboard.html").read_bytes()], ids=["own", "pinboard"]
 )
 def test_a_file_that_is_cut_off_yields_complete_entries_only(whole):
     expected = list(map(without_texts, read(whole)))
@@ -434,16 +377,13 @@ def without_texts(entry):
     return entry._replace(fields=fields)
 
 
-@pytest.mark.parametrize(
-    "whole, uris",
-    [
-        ('<p><a href=a:1 class=">One</a></p><p><a href=a:2>Two</a></p>', ["a:1", "a:2"]),
-        ('<a title=\'tis href="a:1">One</a><a href="a:2">Two</a>', ["a:1", "a:2"]),
-        ('<dl>\n<dt><a href="a:1">One\n<dt><a href="a:2">Two\n', ["a:1", "a:2"]),
-        ('<A HREF="a:1">One<BR><A HREF="a:2">Two<BR>', ["a:1", "a:2"]),
-        ('<dt><a href="a:1">One</a><dt><a href="a:2" tags=\'>Two</a></dl>', ["a:1", "a:2"]),
-    ],
-)
+@pytest.mark.parametrize("whole, uris", [
+    ('<p><a href=a:1 class=">One</a></p><p><a href=a:2>Two</a></p>', ["a:1", "a:2"]),
+    ('<a title=\'tis href="a:1">One</a><a href="a:2">Two</a>', ["a:1", "a:2"]),
+    ('<dl>\n<dt><a href="a:1">One\n<dt><a href="a:2">Two\n', ["a:1", "a:2"]),
+    ('<A HREF="a:1">One<BR><A HREF="a:2">Two<BR>', ["a:1", "a:2"]),
+    ('<dt><a href="a:1">One</a><dt><a href="a:2" tags=\'>Two</a></dl>', ["a:1", "a:2"]),
+])  # fmt: skip
 def test_sloppy_markup_does_not_count_as_cut_off(whole, uris):
     assert [entry.fields.get("uri") for entry in read(whole) if not entry.skip_reason] == uris
 
@@ -459,9 +399,7 @@ def test_queries_of_firefox_are_ignored(href):
     assert read(link(f'HREF="{href}"', "Most visited")) == [(2, {}, "is no bookmark")]
 
 
-@pytest.mark.parametrize(
-    "charset", ["utf-16", "utf-7", "unicode_escape", "x", ""]
-)
+@pytest.mark.parametrize("charset", ["utf-16", "utf-7", "unicode_escape", "x", ""])
 def test_a_file_that_declares_an_unusable_charset_is_read_as_utf_8(charset):
     meta = f'<META CHARSET="{charset}">\n'
     assert read_one(meta + link('HREF="a:b"', "\\u0041 é +AGE-"))["title"] == "\\u0041 é +AGE-"

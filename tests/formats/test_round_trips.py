@@ -19,31 +19,13 @@ CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\ufffe
 MARKUP = st.sampled_from(list("<>&\"';#=+-@,:%]![?/ \n\t\r\x7f\x80\u0085\u2028éä\u0301😀\ufeffax1"))
 PHRASES = st.sampled_from(
     [
-        "&copy=2",
-        "&amp;lt;",
-        "&#39;",
-        "</A>\n<DT><A HREF=",
-        "<DD>",
-        "</DL><p>",
-        "<!--",
-        "-->",
-        "<br>",
-        "]]>",
-        "\n<HR>",
-        "''=1",
-        '""',
-        ';"',
-        "sep=;",
-        "\\u0041",
-        "place:",
-        "[linkding-notes]",
-        "<meta charset=latin-1>",
-        "| x",
-    ]
+        "&copy=2", "&amp;lt;", "&#39;", "</A>\n<DT><A HREF=", "<DD>", "</DL><p>", "<!--", "-->",
+        "<br>", "]]>", "\n<HR>", "''=1", '""', ';"', "sep=;", "\\u0041", "place:",
+        "[linkding-notes]", "<meta charset=latin-1>", "| x",
+    ]  # fmt: skip
 )
 TEXTS = st.one_of(
-    st.text(CHARACTERS, max_size=30),
-    st.lists(st.one_of(MARKUP, PHRASES), max_size=12).map("".join),
+    st.text(CHARACTERS, max_size=30), st.lists(st.one_of(MARKUP, PHRASES), max_size=12).map("".join)
 )
 URIS = st.builds(
     "{}:{}".format,
@@ -60,14 +42,10 @@ DATES = st.one_of(
     ),
     st.sampled_from(
         [
-            "0001-01-01T00:00:00Z",
-            "1601-01-01T00:00:00Z",
-            "1969-12-31T23:59:59Z",
-            "1970-01-01T00:00:00Z",
-            "1970-01-01T00:00:01Z",
-            "2000-02-29T23:59:59Z",
+            "0001-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "1969-12-31T23:59:59Z",
+            "1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z", "2000-02-29T23:59:59Z",
             "9999-12-31T23:59:59Z",
-        ]
+        ]  # fmt: skip
     ),
 )
 VALUES = st.fixed_dictionaries(
@@ -135,17 +113,13 @@ def test_most_generated_values_are_legal():
 
 
 @pytest.mark.parametrize("format", LOSSLESS)
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"uri": "data:," + "<&\"'>" * 13_106, "title": "", "tags": []},
-        {"title": "'" * 4096, "description": ('"\n' * 32_768).strip(), "tags": []},
-        {"title": "<&>'" * 1024, "description": ("\n<DT>&" * 10_922).strip()},
-        {"description": "<" * 65_536, "tags": [f"{n:03}" + '"' * 252 for n in range(MAX_TAGS)]},
-        {"tags": ["'=" + "😀" * (MAX_TAG - 2), "&amp;", "a;b|c", "[x]"]},
-    ],
-    ids=["uri", "quotes", "boundaries", "tags", "guards"],
-)
+@pytest.mark.parametrize("fields", [
+    {"uri": "data:," + "<&\"'>" * 13_106, "title": "", "tags": []},
+    {"title": "'" * 4096, "description": ('"\n' * 32_768).strip(), "tags": []},
+    {"title": "<&>'" * 1024, "description": ("\n<DT>&" * 10_922).strip()},
+    {"description": "<" * 65_536, "tags": [f"{n:03}" + '"' * 252 for n in range(MAX_TAGS)]},
+    {"tags": ["'=" + "😀" * (MAX_TAG - 2), "&amp;", "a;b|c", "[x]"]},
+], ids=["uri", "quotes", "boundaries", "tags", "guards"])  # fmt: skip
 def test_the_longest_values_survive_the_round_trip(format, fields):
     required = {"id": "a", "uri": "https://a.example/", "created": "2001-01-01T00:00:00Z"}
     bookmark = make_bookmark(required | fields)

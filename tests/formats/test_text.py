@@ -29,19 +29,10 @@ def test_a_line_has_uri_title_and_tags(add, app):
     )
 
 
-@pytest.mark.parametrize(
-    "title",
-    [
-        "two\nlines",
-        "tab\there",
-        "\r\n both \t",
-        "next\u0085line",
-        "line\u2028and\u2029paragraph",
-        "ä 😀 שלום",
-        '<b> & "quotes"',
-        "=1+1",
-    ],
-)
+@pytest.mark.parametrize("title", [
+    "two\nlines", "tab\there", "\r\n both \t", "next\u0085line", "line\u2028and\u2029paragraph",
+    "ä 😀 שלום", '<b> & "quotes"', "=1+1",
+])  # fmt: skip
 def test_each_bookmark_is_one_line_of_three_cells_whatever_its_title(app, add, title):
     first = add("https://1.example/", title=title, description="x\ny\tz", tags=["a b", "c\u00a0d"])
     add("https://2.example/", title=title)
@@ -58,53 +49,47 @@ def read(text):
     return list(read_file(text.encode()))
 
 
-@pytest.mark.parametrize(
-    "line, fields",
-    [
-        ("https://a.example/", {"uri": "https://a.example/"}),
-        ("  https://a.example/ \r", {"uri": "https://a.example/"}),
-        ("x:y\tA title\ta,b c", {"uri": "x:y", "title": "A title", "tags": ["a", "b c"]}),
-        ("x:y\tA | b\t", {"uri": "x:y", "title": "A | b"}),
-        ("x:y\tA", {"uri": "x:y", "title": "A"}),
-        ("x:y | A | b", {"uri": "x:y", "title": "A | b"}),
-        ("x:y | A |", {"uri": "x:y", "title": "A |"}),
-        ("x:y | ", {"uri": "x:y", "title": ""}),
-        ("x:y |", {"uri": "x:y", "title": ""}),
-        ("x:y|A", {"uri": "x:y|A"}),
-        ("x:y|", {"uri": "x:y|"}),
-        ("https://a.example/a b c", {"uri": "https://a.example/a", "title": "b c"}),
-        ("https://a.example/ - A, b", {"uri": "https://a.example/", "title": "A, b"}),
-        ("A b https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
-        ("[1] https://a.example/ A", {"uri": "https://a.example/", "title": "A"}),
-        ("A b - https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
-        ("A b: https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
-        ("https://a.example: A", {"uri": "https://a.example", "title": "A"}),
-        ("A -- https://a.example/", {"uri": "https://a.example/", "title": "A --"}),
-        ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
-    ],
-)
+@pytest.mark.parametrize("line, fields", [
+    ("https://a.example/", {"uri": "https://a.example/"}),
+    ("  https://a.example/ \r", {"uri": "https://a.example/"}),
+    ("x:y\tA title\ta,b c", {"uri": "x:y", "title": "A title", "tags": ["a", "b c"]}),
+    ("x:y\tA | b\t", {"uri": "x:y", "title": "A | b"}),
+    ("x:y\tA", {"uri": "x:y", "title": "A"}),
+    ("x:y | A | b", {"uri": "x:y", "title": "A | b"}),
+    ("x:y | A |", {"uri": "x:y", "title": "A |"}),
+    ("x:y | ", {"uri": "x:y", "title": ""}),
+    ("x:y |", {"uri": "x:y", "title": ""}),
+    ("x:y|A", {"uri": "x:y|A"}),
+    ("x:y|", {"uri": "x:y|"}),
+    ("https://a.example/a b c", {"uri": "https://a.example/a", "title": "b c"}),
+    ("https://a.example/ - A, b", {"uri": "https://a.example/", "title": "A, b"}),
+    ("A b https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+    ("[1] https://a.example/ A", {"uri": "https://a.example/", "title": "A"}),
+    ("A b - https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+    ("A b: https://a.example/", {"uri": "https://a.example/", "title": "A b"}),
+    ("https://a.example: A", {"uri": "https://a.example", "title": "A"}),
+    ("A -- https://a.example/", {"uri": "https://a.example/", "title": "A --"}),
+    ('https://a.example/ "x y" "z"', {"uri": "https://a.example/", "tags": ["x y", "z"]}),
+])  # fmt: skip
 def test_a_line_that_begins_with_a_uri_is_an_entry(line, fields):
     assert read(f"# x:y\n\n{line}\n")[0] == (3, fields, "")
 
 
-@pytest.mark.parametrize(
-    "line, uri, title, tags",
-    [
-        ("- [A title](x:y)", "x:y", "A title", []),
-        ("* [A](x:y) <!-- TAGS: a,b c -->", "x:y", "A", ["a", "b c"]),
-        ("[A](x:y(z))", "x:y(z)", "A", []),
-        ("1. [ ] [A \\[b\\]](x:y 'T')", "x:y", "A [b]", []),
-        ("See [![A](p.png)](x:y)", "x:y", "A", []),
-        ("[A](x:y_\\(z\\))", "x:y_(z)", "A", []),
-        ("[A\\_b](x:y\\_\\)\\z)", "x:y_)\\z", "A_b", []),
-        ("[A](x:y (A title))", "x:y", "A", []),
-        ("- [](x:y)", "x:y", "", []),
-        ("- <x:y> <!-- TAGS: a -->", "x:y", "", ["a"]),
-        ("* [[x:y][A [b] c]] :a:b_c:", "x:y", "A [b] c", ["a", "b_c"]),
-        ("** [[x:y[1]][A]]", "x:y[1]", "A", []),
-        ("- [[x:y][A]] :a:", "x:y", "A", ["a"]),
-    ],
-)
+@pytest.mark.parametrize("line, uri, title, tags", [
+    ("- [A title](x:y)", "x:y", "A title", []),
+    ("* [A](x:y) <!-- TAGS: a,b c -->", "x:y", "A", ["a", "b c"]),
+    ("[A](x:y(z))", "x:y(z)", "A", []),
+    ("1. [ ] [A \\[b\\]](x:y 'T')", "x:y", "A [b]", []),
+    ("See [![A](p.png)](x:y)", "x:y", "A", []),
+    ("[A](x:y_\\(z\\))", "x:y_(z)", "A", []),
+    ("[A\\_b](x:y\\_\\)\\z)", "x:y_)\\z", "A_b", []),
+    ("[A](x:y (A title))", "x:y", "A", []),
+    ("- [](x:y)", "x:y", "", []),
+    ("- <x:y> <!-- TAGS: a -->", "x:y", "", ["a"]),
+    ("* [[x:y][A [b] c]] :a:b_c:", "x:y", "A [b] c", ["a", "b_c"]),
+    ("** [[x:y[1]][A]]", "x:y[1]", "A", []),
+    ("- [[x:y][A]] :a:", "x:y", "A", ["a"]),
+])  # fmt: skip
 def test_links_of_markdown_and_org_are_read(line, uri, title, tags):
     (entry,) = read(f"\n{line}\n")
     assert {"tags": [], **entry.fields} == {"uri": uri, "title": title, "tags": tags}
@@ -142,21 +127,18 @@ def test_the_text_between_the_first_link_of_a_line_and_the_next_is_its_descripti
     assert "description" not in read("[A](a:1) and [B](a:2)")[0].fields
 
 
-@pytest.mark.parametrize(
-    "line, uris",
-    [
-        ("- https://a.example/ and [C](https://c.example/)", "c a"),
-        ("https://a.example/ see [C](https://c.example/)", "c a"),
-        ("- [D](https://d.example/) [E](https://e.example/) (https://f.example/).", "d e f"),
-        ("- [I](https://i.example/): [P](https://p.example/) `git clone https://x`", "i p"),
-        ('- <img src="https://x/i.png"> [H](https://h.example/)', "h"),
-        ("- ![x](https://x/i.png) [H](https://h.example/)", "h"),
-        ("- ![x](https://x/i_(1).png) [H](https://h.example/)", "h"),
-        ("[A](https://a.example/)|https://b.example/|[C](https://c.example/)", "a c b"),
-        ("[A](https://a.example/) (see 'https://b.example/') [C](https://c.example/)", "a c b"),
-        ("[A](https://a.example/) [or https://b.example/] [C](https://c.example/)", "a c b"),
-    ],
-)
+@pytest.mark.parametrize("line, uris", [
+    ("- https://a.example/ and [C](https://c.example/)", "c a"),
+    ("https://a.example/ see [C](https://c.example/)", "c a"),
+    ("- [D](https://d.example/) [E](https://e.example/) (https://f.example/).", "d e f"),
+    ("- [I](https://i.example/): [P](https://p.example/) `git clone https://x`", "i p"),
+    ('- <img src="https://x/i.png"> [H](https://h.example/)', "h"),
+    ("- ![x](https://x/i.png) [H](https://h.example/)", "h"),
+    ("- ![x](https://x/i_(1).png) [H](https://h.example/)", "h"),
+    ("[A](https://a.example/)|https://b.example/|[C](https://c.example/)", "a c b"),
+    ("[A](https://a.example/) (see 'https://b.example/') [C](https://c.example/)", "a c b"),
+    ("[A](https://a.example/) [or https://b.example/] [C](https://c.example/)", "a c b"),
+])  # fmt: skip
 def test_an_address_beside_a_link_of_markdown_is_a_link_too(line, uris):
     found = [entry.fields["uri"] for entry in read(line)]
     assert found == [f"https://{name}.example/" for name in uris.split()]
@@ -168,67 +150,52 @@ def test_an_address_beside_a_link_of_markdown_ends_as_in_gfm():
     assert [entry.fields["uri"] for entry in entries[1:]] == ["https://a.example/b_(c)"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "https://a.example/ see https://b.example/",
-        "https://a.example/a;Rust vs. Go",
-        "one https://a.example/ two",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    "https://a.example/ see https://b.example/", "https://a.example/a;Rust vs. Go",
+    "one https://a.example/ two",
+])  # fmt: skip
 def test_a_line_with_two_readings_is_skipped(line):
     (skipped, _) = read(f"{line}\nx:y")
     assert (skipped.place, skipped.fields) == (1, {"uri": line})
     assert "two readings" in skipped.skip_reason
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        ["https://1.example/a;Node.js"],
-        ["https://1.example/a;Node.js", "https://2.example/b;"],
-        ["https://1.example/, One", "https://2.example/ ,Two | Second"],
-        ['"https://1.example/";"One, or so"', 'https://2.example/;"Two"'],
-        ["https://1.example/,One,a", "https://2.example/,Two,b"],
-        ["https://1.example/a,12", "https://2.example/b,7"],
-        ["One;https://1.example/", 'Two; "https://2.example/"'],
-        ["# A comment", "https://1.example/Paris,Texas"],
-        ["Adresse,Titel", "https://1.example/,One"],
-        ["Titel\tAdresse", "One\thttps://1.example/", "Two\thttps://2.example/"],
-        ["Adresse|Titel", "https://1.example/|One", 'Two|"https://2.example/"'],
-    ],
-)
+@pytest.mark.parametrize("lines", [
+    ["https://1.example/a;Node.js"],
+    ["https://1.example/a;Node.js", "https://2.example/b;"],
+    ["https://1.example/, One", "https://2.example/ ,Two | Second"],
+    ['"https://1.example/";"One, or so"', 'https://2.example/;"Two"'],
+    ["https://1.example/,One,a", "https://2.example/,Two,b"],
+    ["https://1.example/a,12", "https://2.example/b,7"],
+    ["One;https://1.example/", 'Two; "https://2.example/"'],
+    ["# A comment", "https://1.example/Paris,Texas"],
+    ["Adresse,Titel", "https://1.example/,One"],
+    ["Titel\tAdresse", "One\thttps://1.example/", "Two\thttps://2.example/"],
+    ["Adresse|Titel", "https://1.example/|One", 'Two|"https://2.example/"'],
+])  # fmt: skip
 def test_a_table_without_a_known_name_for_the_column_of_addresses_is_refused(lines):
     with pytest.raises(Malformed, match=r"No column .* such as url[,;|\t]title. Or, .* a tab"):
         read("\n".join(lines))
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "https://1.example/wiki/Paris,Texas",
-        "https://1.example/a;jsessionid=1",
-        "https://1.example?a;b",
-        "https://1.example/@48.1,11.5,15z",
-    ],
-)
+@pytest.mark.parametrize("uri", [
+    "https://1.example/wiki/Paris,Texas", "https://1.example/a;jsessionid=1",
+    "https://1.example?a;b", "https://1.example/@48.1,11.5,15z",
+])  # fmt: skip
 def test_an_address_may_contain_a_separator_that_another_line_lacks(uri):
     assert [entry.fields["uri"] for entry in read(f"{uri}\nhttps://2.example/")][0] == uri
     assert read(f"{uri}\tA") == [(1, {"uri": uri, "title": "A"}, "")]
 
 
-@pytest.mark.parametrize(
-    "line, title",
-    [
-        ("https://a.example/, One", "One"),
-        ("https://a.example/ ; One", "One"),
-        ("One, https://a.example/", "One"),
-        ('https://a.example/; "One"', '"One"'),
-        ('https://a.example/ He said "no"', 'He said "no"'),
-        ('https://a.example/ "tag" word', '"tag" word'),
-        ('"A" https://a.example/', '"A"'),
-    ],
-)
+@pytest.mark.parametrize("line, title", [
+    ("https://a.example/, One", "One"),
+    ("https://a.example/ ; One", "One"),
+    ("One, https://a.example/", "One"),
+    ('https://a.example/; "One"', '"One"'),
+    ('https://a.example/ He said "no"', 'He said "no"'),
+    ('https://a.example/ "tag" word', '"tag" word'),
+    ('"A" https://a.example/', '"A"'),
+])  # fmt: skip
 def test_a_separator_between_an_address_and_its_title_belongs_to_neither(line, title):
     (entry, _) = read(f"{line}\nx:y")
     assert entry == (1, {"uri": "https://a.example/", "title": title}, "")

@@ -21,16 +21,9 @@ CATALOG = """\
 </catalog>
 """
 NASTY = [
-    "<b>&amp;</b>",
-    "\"quotes\" & 'more'",
-    "]]>",
-    "<![CDATA[x]]>",
-    "<!-- -- -->",
-    "&copy=2",
-    "a\u0085b\u2028c",
-    "😀 שלום \u202e",
-    "%dtd; &#0;",
-]
+    "<b>&amp;</b>", "\"quotes\" & 'more'", "]]>", "<![CDATA[x]]>", "<!-- -- -->", "&copy=2",
+    "a\u0085b\u2028c", "😀 שלום \u202e", "%dtd; &#0;",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -123,21 +116,18 @@ def test_an_xml_parser_reads_the_written_values(app, add, value):
 # --- Reading one bookmark from a body ---
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        '<xbel><bookmark href="https://a.example/"><title>Ä &amp; B</title></bookmark></xbel>',
-        '\n<!-- - -->\n<xbel version="1.0">\n <title>My list</title>\n <info>'
-        '<metadata owner="x"/></info>\n <desc>About</desc>\n <folder folded="no"><title>F</title>\n'
-        '<separator/> <bookmark visited="2001" href="https://a.example/"><title>Ä<![CDATA[ & B]]>'
-        '</title><info><metadata owner="y"/></info></bookmark>\n</folder>\n</xbel>',
-        '<!DOCTYPE xbel SYSTEM "xbel.dtd"><xbel><bookmark href=" https://a.example/ ">'
-        "<title> &#196;\n&#38;\tB </title></bookmark></xbel>",
-        '<!DOCTYPE xbel PUBLIC "x" "http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd">'
-        '<xbel><bookmark href="https://a.example/" added="2001-01-01T00:00:00Z">'
-        "<title>Ä &#x26; B</title></bookmark></xbel>",
-    ],
-)
+@pytest.mark.parametrize("document", [
+    '<xbel><bookmark href="https://a.example/"><title>Ä &amp; B</title></bookmark></xbel>',
+    '\n<!-- - -->\n<xbel version="1.0">\n <title>My list</title>\n <info>'
+    '<metadata owner="x"/></info>\n <desc>About</desc>\n <folder folded="no"><title>F</title>\n'
+    '<separator/> <bookmark visited="2001" href="https://a.example/"><title>Ä<![CDATA[ & B]]>'
+    '</title><info><metadata owner="y"/></info></bookmark>\n</folder>\n</xbel>',
+    '<!DOCTYPE xbel SYSTEM "xbel.dtd"><xbel><bookmark href=" https://a.example/ ">'
+    "<title> &#196;\n&#38;\tB </title></bookmark></xbel>",
+    '<!DOCTYPE xbel PUBLIC "x" "http://pyxml.sourceforge.net/topics/dtds/xbel-1.0.dtd">'
+    '<xbel><bookmark href="https://a.example/" added="2001-01-01T00:00:00Z">'
+    "<title>Ä &#x26; B</title></bookmark></xbel>",
+])  # fmt: skip
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
 def test_documents_of_other_programs_are_read_in_their_declared_charset(app, document, encoding):
     body = f'<?xml version="1.0" encoding="{encoding}"?>{document}'.encode(encoding)
@@ -151,51 +141,34 @@ def test_a_document_without_a_declaration_is_utf_8(app, encoding):
     assert post(app, document.encode(encoding), 201).json["title"] == "Ä"
 
 
-@pytest.mark.parametrize(
-    "media_type",
-    [
-        "application/x-xbel",
-        "application/xbel+xml",
-        "application/xml",
-        "text/xml",
-        "text/xml; charset=utf-8",
-    ],
-)
+@pytest.mark.parametrize("media_type", [
+    "application/x-xbel", "application/xbel+xml", "application/xml", "text/xml",
+    "text/xml; charset=utf-8",
+])  # fmt: skip
 def test_each_media_type_of_xbel_is_accepted(app, media_type):
     document = '<xbel><bookmark href="https://a.example/"/></xbel>'
     post(app, document.encode(), 201, media_type)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        "",
-        "   ",
-        "no xml",
-        "<xbel>",
-        "<xbel></XBEL>",
-        '<xbel><bookmark href="https://a.example/?a&b"/></xbel>',
-        '<xbel><bookmark href="a:b" href="c:d"/></xbel>',
-        "<xbel/><xbel/>",
-        '<xbel><bookmark href="a:b"><title>&nbsp;</title></bookmark></xbel>',
-        '<xbel><bookmark href="a:b"><title>\x01</title></bookmark></xbel>',
-        '<xbel><bookmark href="a:b"><title>&#1;</title></bookmark></xbel>',
-        '<x:xbel><bookmark href="a:b"/></x:xbel>',
-    ],
-)
+@pytest.mark.parametrize("document", [
+    "", "   ", "no xml", "<xbel>", "<xbel></XBEL>",
+    '<xbel><bookmark href="https://a.example/?a&b"/></xbel>',
+    '<xbel><bookmark href="a:b" href="c:d"/></xbel>', "<xbel/><xbel/>",
+    '<xbel><bookmark href="a:b"><title>&nbsp;</title></bookmark></xbel>',
+    '<xbel><bookmark href="a:b"><title>\x01</title></bookmark></xbel>',
+    '<xbel><bookmark href="a:b"><title>&#1;</title></bookmark></xbel>',
+    '<x:xbel><bookmark href="a:b"/></x:xbel>',
+])  # fmt: skip
 def test_a_document_that_is_not_well_formed_is_400(app, document):
     post(app, document.encode(), 400)
 
 
-@pytest.mark.parametrize(
-    "document, field",
-    [
-        ("<xbel><bookmark/></xbel>", "uri"),
-        ('<xbel><bookmark href=""/></xbel>', "uri"),
-        ('<xbel><bookmark href="a.example"/></xbel>', "uri"),
-        ('<xbel><bookmark href="a:b" added="yesterday"/></xbel>', "created"),
-    ],
-)
+@pytest.mark.parametrize("document, field", [
+    ("<xbel><bookmark/></xbel>", "uri"),
+    ('<xbel><bookmark href=""/></xbel>', "uri"),
+    ('<xbel><bookmark href="a.example"/></xbel>', "uri"),
+    ('<xbel><bookmark href="a:b" added="yesterday"/></xbel>', "created"),
+])  # fmt: skip
 def test_a_field_that_breaks_its_rule_is_422(app, document, field):
     problem = post(app, document.encode(), 422).json
     assert field in [error["field"] for error in problem["errors"]]
@@ -218,35 +191,29 @@ def fields_of(attributes):
     return entry.fields
 
 
-@pytest.mark.parametrize(
-    "attributes, fields",
-    [
-        ('id="b-x" tags="x,y z"', {"id": "x", "tags": ["x", "y z"]}),
-        ('id="12"', {}),
-        ('TAGS=",x,"', {"tags": ["x"]}),
-        ('added="2001-02-03"', {"created": "2001-02-03T00:00:00Z"}),
-        ('added="2001-02"', {"created": "2001-02-01T00:00:00Z"}),
-        ('added="2001-02-03T04:05Z"', {"created": "2001-02-03T04:05:00Z"}),
-        ('added="1032015210" modified=""', {"created": "2002-09-14T14:53:30Z"}),
-        ('added="yesterday" visited="2001"', {"created": "yesterday"}),
-        ('added="soon" modified="99999999999"', {"created": "soon", "modified": "99999999999"}),
-        ('added="13300000000000000"', {"created": "2022-06-18T04:26:40Z"}),
-    ],
-)
+@pytest.mark.parametrize("attributes, fields", [
+    ('id="b-x" tags="x,y z"', {"id": "x", "tags": ["x", "y z"]}),
+    ('id="12"', {}),
+    ('TAGS=",x,"', {"tags": ["x"]}),
+    ('added="2001-02-03"', {"created": "2001-02-03T00:00:00Z"}),
+    ('added="2001-02"', {"created": "2001-02-01T00:00:00Z"}),
+    ('added="2001-02-03T04:05Z"', {"created": "2001-02-03T04:05:00Z"}),
+    ('added="1032015210" modified=""', {"created": "2002-09-14T14:53:30Z"}),
+    ('added="yesterday" visited="2001"', {"created": "yesterday"}),
+    ('added="soon" modified="99999999999"', {"created": "soon", "modified": "99999999999"}),
+    ('added="13300000000000000"', {"created": "2022-06-18T04:26:40Z"}),
+])  # fmt: skip
 def test_attributes_become_fields(attributes, fields):
     assert fields_of(attributes) == {"uri": "a:b"} | fields
 
 
-@pytest.mark.parametrize(
-    "inner, fields",
-    [
-        ("<title>A <b>b</b></title><title>no</title>", {"title": "A b"}),
-        ("<info><metadata><title>no</title></metadata></info>", {}),
-        ("<title/><desc/>", {"title": "", "description": ""}),
-        ("<bookmark href='c:d'><title>no</title></bookmark>", {}),
-        ("<desc><title>T</title></desc>", {"description": "T"}),
-    ],
-)
+@pytest.mark.parametrize("inner, fields", [
+    ("<title>A <b>b</b></title><title>no</title>", {"title": "A b"}),
+    ("<info><metadata><title>no</title></metadata></info>", {}),
+    ("<title/><desc/>", {"title": "", "description": ""}),
+    ("<bookmark href='c:d'><title>no</title></bookmark>", {}),
+    ("<desc><title>T</title></desc>", {"description": "T"}),
+])  # fmt: skip
 def test_only_title_and_desc_directly_in_a_bookmark_are_read(inner, fields):
     document = f'<xbel><bookmark href="a:b">{inner}</bookmark></xbel>'
     assert [entry.fields for entry in read(document)][-1] == {"uri": "a:b"} | fields
@@ -264,18 +231,9 @@ def test_folders_become_tags_except_the_top_folders_of_browsers():
     assert tags == [["A", "b"], ["A", "b"], ["x", "A", "b", "C"], ["Favorites"], None]
 
 
-@pytest.mark.parametrize(
-    "rest",
-    [
-        "",
-        "</folder>",
-        "<bookmark href='a:2'>",
-        "&nbsp;</xbel>",
-        "</xbel><xbel/>",
-        "<folder>" * 2000,
-    ],
-    ids=lambda rest: rest[:20],
-)
+@pytest.mark.parametrize("rest", [
+    "", "</folder>", "<bookmark href='a:2'>", "&nbsp;</xbel>", "</xbel><xbel/>", "<folder>" * 2000,
+], ids=lambda rest: rest[:20])  # fmt: skip
 def test_the_entries_before_an_error_are_read(rest):
     entries = read_file(b"<xbel><bookmark href='a:1'/>" + rest.encode())
     assert next(entries).fields == {"uri": "a:1"}
@@ -283,16 +241,11 @@ def test_the_entries_before_an_error_are_read(rest):
         list(entries)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        "",
-        "<html/>",
-        '<opml><bookmark href="a:b"/></opml>',
-        '<!DOCTYPE xbel [<!ENTITY a "b">]><xbel/>',
-        '<!DOCTYPE xbel [<!ATTLIST bookmark tags CDATA "x">]><xbel/>',
-    ],
-)
+@pytest.mark.parametrize("document", [
+    "", "<html/>", '<opml><bookmark href="a:b"/></opml>',
+    '<!DOCTYPE xbel [<!ENTITY a "b">]><xbel/>',
+    '<!DOCTYPE xbel [<!ATTLIST bookmark tags CDATA "x">]><xbel/>',
+])  # fmt: skip
 def test_a_file_that_is_no_safe_xbel_document_is_malformed(document):
     with pytest.raises(Malformed):
         read(document)
