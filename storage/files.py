@@ -78,7 +78,7 @@ def _read_bytes(descriptor: int, size: int) -> bytes:
 def _read_error(error: OSError) -> StorageError:
     if error.errno in _ERRORS_OF_ALL_FILES:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
-    if error.errno == errno.ELOOP:  # Because of O_NOFOLLOW.
+    if error.errno == errno.ELOOP:
         return BadFile("is a symbolic link")
     if error.errno == errno.ENXIO:  # A socket.
         return BadFile("is not a regular file")

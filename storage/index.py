@@ -119,7 +119,7 @@ class Index:
     """
 
     def __init__(self, items: Mapping[str, Item | None]) -> None:
-        """Index these items, which are mapped by id, without those that are None."""
+        """Index these items, mapped by id. None stands for no item."""
         self.items = {id: item for id, item in items.items() if item is not None}
         present = self.items.values()
         # The latest ctime that an item has or had, in Unix seconds; 0 without items.

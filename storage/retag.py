@@ -56,7 +56,7 @@ class FailedBookmark(msgspec.Struct):
 
 
 class RetagReport(msgspec.Struct):
-    """How many bookmarks were selected and changed, and which could not be changed."""
+    """The numbers of bookmarks by outcome."""
 
     matched: int = 0
     changed: int = 0

@@ -125,10 +125,9 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. An empty text gives None.
+    """Parse an expression that selects bookmarks to change. An empty text gives None.
 
-    Raises BadQuery if the text breaks the grammar, so that no other bookmarks with its
-    words are changed.
+    Raises BadQuery if the text breaks the grammar.
     """
     return _Parser(list(_tokens(text, keywords))).parse()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from storage.index import Entry
 from storage.uri import uri_key
 
-Group = Sequence[Entry]  # Bookmarks with similar addresses, oldest first.
+Group = Sequence[Entry]  # Oldest first.
 
 _TRACKING_PARAMETER = re.compile(
     r"""

@@ -66,9 +66,11 @@ class Trash:
         first_kept = self._count_expired(tombstones)
         with files.translate_disk_errors("The data folder cannot be read"):
             names = set(os.listdir(self._follower.folders[BOOKMARKS]))
-        newest_first = [entry.tombstone for entry in reversed(tombstones[first_kept:])]
-        # Some files have been erased.
-        kept = [tombstone for tombstone in newest_first if tombstone.id + SUFFIX in names]
+        kept = [
+            entry.tombstone
+            for entry in reversed(tombstones[first_kept:])
+            if entry.tombstone.id + SUFFIX in names  # The file has not been erased.
+        ]
         page = kept[offset : offset + limit]
         return self._read_bookmarks(page), len(kept)
 

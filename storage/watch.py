@@ -152,9 +152,9 @@ def _size_of_queue(inotify: "INotify") -> int:
 
 
 def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
-    """Return whether inotify reports every change in a folder; if not, log a warning.
+    """Return whether inotify reports every change in a folder. Raises OSError.
 
-    Raises OSError.
+    Logs a warning if the folder may be shared with other machines.
     """
     with files.open_folder(folder) as descriptor:
         type = files.file_system(descriptor)
