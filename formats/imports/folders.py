@@ -91,4 +91,9 @@ class Folders:
 
     def close_to(self, depth: int) -> None:
         """Close the innermost folders until `depth` are open."""
-        del self._tags_by_depth[max(0, depth) + 1 :]
+        del self._tags_by_depth[depth + 1 :]
+
+    def close_one(self) -> None:
+        """Close the innermost folder, if any is open."""
+        if self.depth > 0:
+            self._tags_by_depth.pop()

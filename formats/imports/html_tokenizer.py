@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator, Mapping
 from html.entities import html5
 from typing import NamedTuple
 
-FILE_END = "end of file"
 _BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 
 # Possessive quantifiers (`*+`) and limits keep the search time linear.
@@ -62,25 +61,28 @@ _MARKUP_TAGS = frozenset(
 
 
 class Token(NamedTuple):
-    """A tag, the beginning of a part or the end of the file, with the text behind it."""
+    """A tag, or the beginning of a part, with the text behind it."""
 
-    name: str  # Such as `/dt`, or "part" or FILE_END.
-    line: int = 0
+    name: str  # Such as `a` or `/dt`, or "part".
+    line: int
     attributes: Mapping[str, str] = {}
     is_unclosed: bool = False  # The tag has no `>`.
     text: str = ""  # The text up to the next token, not decoded.
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags of these names, each with the text up to the next of them."""
+    """Yield the tags of these names, each with the text up to the next of them.
+
+    The first token is "part", as at the beginning of each part.
+    """
     line = 1
     for part in _split_into_parts(text):
         yield from _tokenize_part(part, line, names)
         line += part.count("\n")
-    yield Token(FILE_END)
 
 
 def _split_into_parts(text: str) -> Iterator[str]:
+    """Yield parts such as `<DT><A HREF="a:b">c</A>`."""
     start = 0
     for beginning in _BEGINNING_OF_PART.finditer(text):
         yield text[start : beginning.start()]
@@ -89,37 +91,43 @@ def _split_into_parts(text: str) -> Iterator[str]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    """Yield each token of a part when its text is complete."""
+    """Join the texts behind each tag: `<A>list<int>` → Token("a", text="list<int>")."""
     token = Token("part", line)
-    texts: list[str] = []  # The pieces of the text of `token`.
-    for piece in _split_at_tags(part, line, names):
-        if isinstance(piece, str):
-            texts.append(piece)
+    texts: list[str] = []
+    for text_or_tag in _split_at_tags(part, line, names):
+        if isinstance(text_or_tag, str):
+            texts.append(text_or_tag)
         else:
             yield token._replace(text="".join(texts))
-            token = piece
+            token = text_or_tag
             texts.clear()
     yield token._replace(text="".join(texts))
 
 
 def _split_at_tags(part: str, line: int, names: Container[str]) -> Iterator[str | Token]:
-    """Yield the texts of a part, and the tags of these names between them."""
-    position = 0
+    """Yield the texts of a part, and between them the tags of these names.
+
+    `a<br>b<DT>list<int>` → "a", _BREAK_MARK, "b", Token("dt"), "list", "<int", ">"
+    """
+    position = 0  # The end of the previous tag.
+    counted = 0  # `line` is the number of the line at this position.
     while tag := _TAG.search(part, position):
         yield part[position : tag.start()]
-        line += part.count("\n", position, tag.start())
-        name = tag[1].lower()
         position = tag.end()
-        if name in names or name in _LINE_BREAK_TAGS or name.removeprefix("/") in _MARKUP_TAGS:
-            attributes, position = _parse_attributes(part, position)
-        elif not name.startswith(("!", "?")):
-            yield tag[0]  # A text such as `<int>`.
+        name = tag[1].lower()
         if name in names:
+            line += part.count("\n", counted, tag.start())
+            counted = tag.start()
+            attributes, position = _parse_attributes(part, position)
             is_unclosed = position == len(part) and not part.endswith(">")
             yield Token(name, line, attributes, is_unclosed)
         elif name in _LINE_BREAK_TAGS:
+            _, position = _parse_attributes(part, position)
             yield _BREAK_MARK
-        line += part.count("\n", tag.start(), position)
+        elif name.removeprefix("/") in _MARKUP_TAGS:
+            _, position = _parse_attributes(part, position)  # Drop the tag.
+        elif not name.startswith(("!", "?")):  # Drop a comment or declaration.
+            yield tag[0]  # A text such as `<int`.
     yield part[position:]
 
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from formats.charset import decode
 from formats.imports.dates import parse_date
 from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.html_tokenizer import (
-    FILE_END,
     Token,
     decode_line,
     decode_lines,
@@ -60,17 +60,17 @@ def declared_charset(data: bytes) -> str:
 
 # --- Entries ---
 
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_ENDS_OF_HEADINGS = ("/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
-_LISTS = ("dl", "ul", "ol")
-_ENDS_OF_LISTS = ("/dl", "/ul", "/ol")
-# In a description, these tags are markup.
-_MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
+_LISTS = frozenset(["dl", "ul", "ol"])
+_ENDS_OF_LISTS = frozenset(["/dl", "/ul", "/ol"])
 # An entry is `<A HREF="a:b">title</A> <DD>description`.
-_TAGS_IN_ENTRY = ("dd", "/a", "/dd", "/dt", "/body", "/html")
-# The current entry ends before these tags, and before a new part of the file.
-_ENDS_OF_ENTRY = ("a", "dt", "hr", *_HEADINGS, *_ENDS_OF_HEADINGS, *_LISTS, *_ENDS_OF_LISTS)
-_TAGS = frozenset(_TAGS_IN_ENTRY + _ENDS_OF_ENTRY)
+_TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
+# An entry ends before these tags, and before a new part of the file.
+_ENDS_OF_ENTRY = frozenset(
+    "a dt hr h1 h2 h3 h4 h5 h6 /h1 /h2 /h3 /h4 /h5 /h6 dl ul ol /dl /ul /ol".split()
+)
+# In a description, these tags are markup.
+_MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -84,6 +84,33 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     yield from _Reader(text).read()
 
 
+class _Item(NamedTuple):
+    """A link with its description, or another tag that ends an entry."""
+
+    tag: Token
+    description: str
+    is_cut_off: bool = False  # The file ends inside of the tag.
+
+
+def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
+    """Join each link with its description: `<A>b<DD>c` → _Item(Token("a", text="b"), "c")."""
+    tag = next(tokens)
+    description: list[str] = []
+    is_in_description = False
+    for token in tokens:
+        if token.name == "dd":
+            is_in_description = tag.name == "a"  # Otherwise, a folder is described.
+        elif token.name not in _MARKUP_IN_DESCRIPTION:
+            is_in_description = False
+        if is_in_description:
+            description.append(token.text)
+        elif token.name not in _TAGS_IN_ENTRY:
+            yield _Item(tag, "".join(description))
+            tag = token
+            description = []
+    yield _Item(tag, "".join(description), is_cut_off=tag.is_unclosed)
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -91,83 +118,65 @@ class _Reader:
         if _LINKDING_TITLE in text[:_BEGINNING]:
             self._linkding_attributes.append(_OLDER_LINKDING_ATTRIBUTES)
         self._folders = Folders()
-        self._has_list_with_heading = False
         self._heading: Token | None = None  # The heading that names the next list, if any.
-        self._link: Token | None = None  # The <A> of the current entry, if any.
-        self._description: list[str] = []  # The texts of the current entry's description.
-        self._is_in_description = False
+        self._may_be_title = True  # Until a list has a heading.
 
     def read(self) -> Iterator[ImportedEntry]:
-        for token in tokenize(self._text, _TAGS):
-            self._is_in_description = self._is_description(token.name)
-            if self._is_in_description:
-                self._description.append(token.text)
-                continue
-            if token.name in _TAGS_IN_ENTRY:
-                continue
-            if self._link:
-                yield self._read_entry(self._link, is_last=token.name == FILE_END)
-                self._link = None
-            if token.name == "hr":
-                yield ignored_entry(token.line)  # A separator.
-            self._read_tag_outside_entry(token)
+        for item in _split_into_items(tokenize(self._text, _TAGS_IN_ENTRY | _ENDS_OF_ENTRY)):
+            tag = item.tag
+            if tag.name == "a":
+                yield self._read_entry(item)
+            elif tag.name == "hr":
+                yield ignored_entry(tag.line)  # A separator.
+            elif tag.name in _HEADINGS:
+                self._heading = tag
+            elif tag.name in _LISTS:
+                self._open_folder(tag.name)
+            elif tag.name in _ENDS_OF_LISTS:
+                self._folders.close_one()
 
-    def _is_description(self, tag_name: str) -> bool:
-        """Return whether the text behind a tag is in a description."""
-        if tag_name == "dd":
-            # Without a link, this is the description of a folder.
-            return self._link is not None
-        return self._is_in_description and tag_name in _MARKUP_IN_DESCRIPTION
-
-    def _read_tag_outside_entry(self, token: Token) -> None:
-        if token.name == "a":
-            self._link = token
-            self._description = []
-        elif token.name in _HEADINGS:
-            self._heading = token
-        elif token.name in _LISTS:
-            self._open_folder(token.name)
-        elif token.name in _ENDS_OF_LISTS:
-            self._folders.close_to(self._folders.depth - 1)
-
-    def _open_folder(self, list_kind: str) -> None:
+    def _open_folder(self, list_name: str) -> None:
+        """Open a folder for a list. The heading before the list, if any, names the folder."""
         tags: tuple[str, ...] = ()
         if self._heading:
-            tags = self._folder_tags(self._heading, list_kind)
-            self._has_list_with_heading = True
-        self._heading = None
+            tags = self._tags_of_heading(self._heading, list_name)
+            self._may_be_title = False
+            self._heading = None
         self._folders.open(tags)
 
-    def _folder_tags(self, heading: Token, list_kind: str) -> tuple[str, ...]:
-        name = decode_line(heading.text)
+    def _tags_of_heading(self, heading: Token, list_name: str) -> tuple[str, ...]:
+        if self._may_be_title and heading.name == "h1" and list_name == "dl":
+            return ()  # The title of the file.
         # Most programs write all folders inside one outer <DL>.
         is_top = self._folders.depth < 2
-        is_first = not self._has_list_with_heading
-        if is_first and heading.name == "h1" and list_kind == "dl":
-            return ()  # The title of the file.
-        if _is_created_by_browser(heading, name, is_top=is_top):
+        name = decode_line(heading.text)
+        if _is_created_by_browser(heading, name, is_top):
             return ()
         if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
             return ("unread",)
-        if list_kind == "dl":
+        if list_name == "dl":
             return folder_tags(name, may_be_built_in=is_top)
         return list_tags(name)
 
-    def _read_entry(self, link: Token, is_last: bool) -> ImportedEntry:
+    def _read_entry(self, item: _Item) -> ImportedEntry:
+        link = item.tag
         if is_firefox_query(link.attributes.get("href")):
             return ignored_entry(link.line)  # Firefox exports saved searches as links.
-        fields = self._read_fields(link)
-        if link.is_unclosed and is_last:
+        fields = self._read_fields(item)
+        if item.is_cut_off:
             return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
-    def _read_fields(self, link: Token) -> dict[str, object]:
-        attributes = {name: unescape(value).strip() for name, value in link.attributes.items()}
-        description = decode_lines("".join(self._description))
+    def _read_fields(self, item: _Item) -> dict[str, object]:
+        attributes = {
+            name: unescape(value).strip() for name, value in item.tag.attributes.items()
+        }
+        title = decode_line(item.tag.text)
+        description = decode_lines(item.description)
         if list(attributes) in self._linkding_attributes:
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
-        members = attributes | {"title": decode_line(link.text), "description": description}
+        members = attributes | {"title": title, "description": description}
         fields = read_fields(members.items(), split_tags, self._folders.tags)
         _read_dates(attributes, fields)
         _read_own_attributes(attributes, fields)

@@ -34,7 +34,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     folders = Folders()
     for record in _records(text):
         if record.kind == "-":
-            folders.close_to(folders.depth - 1)
+            folders.close_one()
         elif record.kind == "#FOLDER":
             folders.open(_folder_tags(record, is_top=folders.depth == 0))
         elif record.kind in _IGNORED_RECORDS or _TRASH in folders.tags:
