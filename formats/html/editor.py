@@ -82,7 +82,8 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     # The text of each field. A form that was opened before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
     unread: bool = False  # Whether the bookmark has the tag UNREAD, which `texts` lacks.
-    opened: str = ""  # Digests of the opened values: `uri:1a2b title:3c4d`.
+    # Digests of the values that were stored when the form was opened: `uri:1a2b title:3c4d`.
+    opened: str = ""
     list_query: str | None = None  # Of the list from which the form was opened.
     closes_window: str = ""  # "1" in a window that the bookmarklet has opened.
 
@@ -91,7 +92,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Read the fields that a browser has sent, in a form or in the query of an address."""
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
-        quote = fields.get("_quote")  # The description that the user has ticked.
+        quote = fields.get("_quote")  # Sent only if the checkbox of `quote_checkbox` is checked.
         if quote:
             texts["description"] = join_paragraphs(texts.get("description", ""), _sent_text(quote))
         tags = fields.get("tags", ())
@@ -118,18 +119,16 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Return the form with the values of a stored bookmark."""
         bookmark = entry.bookmark
         tags = ", ".join(_without_unread(bookmark.tags))
-        form = replace(
+        return replace(
             self,
             id=bookmark.id,
             texts={**texts_of(bookmark), "tags": tags},
             unread=UNREAD in entry.tags,
+            opened=" ".join(_stored_digests(entry).values()),
         )
-        # By these digests, `changes` finds the fields that the user or another has changed.
-        opened = [f"{name}:{digest}" for name, digest in _digests(form.fields()).items()]
-        return replace(form, opened=" ".join(opened))
 
     def fields(self) -> Fields:
-        """Return the fields of a bookmark with the values of the form."""
+        """Return the values of the form as fields of a bookmark, which are not checked."""
         fields: Fields = {name: from_text(name, text) for name, text in self.texts.items()}
         if self.unread:
             fields["tags"].append(UNREAD)
@@ -138,28 +137,24 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
         """Return the fields that the user has changed, and the names of those in conflict.
 
-        A field is in conflict if another client has changed it since the form was opened, to
-        another value than the user.
+        This compares three values of each field: the one stored when the form was opened, the
+        one stored now, and the one that the user has sent. The field is in conflict if the
+        user and another client have changed the first to different values.
         """
-        opened = self._opened_digests()
-        stored = BookmarkForm().showing(entry)._opened_digests()
+        opened_digests = self.opened.split()
+        stored_digests = _stored_digests(entry)
         changed: Fields = {}
         conflicts: list[str] = []
-        for name, sent in _digests(fields).items():
-            if sent == opened.get(name):
+        for name, value in fields.items():
+            sent = _digest(name, value)
+            stored = stored_digests[name]
+            if sent in opened_digests:  # The user has not changed the field.
                 continue
-            changed[name] = fields[name]
-            is_changed_by_other = stored[name] != opened.get(name)
-            if is_changed_by_other and stored[name] != sent:
+            changed[name] = value
+            is_changed_by_other = stored not in opened_digests
+            if is_changed_by_other and stored != sent:
                 conflicts.append(name)
         return changed, conflicts
-
-    def _opened_digests(self) -> dict[str, str]:
-        digests = {}
-        for part in self.opened.split():
-            name, _, digest = part.partition(":")
-            digests[name] = digest
-        return digests
 
 
 def _without_unread(tags: Iterable[str]) -> list[str]:
@@ -187,23 +182,30 @@ def texts_of(bookmark: Bookmark) -> dict[str, str]:
     return texts
 
 
-def _digests(fields: Fields) -> dict[str, str]:
+def _stored_digests(entry: Entry) -> dict[str, str]:
+    """Return the digests of the fields that the bookmark's form sends if nothing is changed."""
     digests = {}
-    for name, value in fields.items():
-        digest = hashlib.blake2b(msgspec.json.encode(value), digest_size=8)
-        digests[name] = digest.hexdigest()
+    for name in LABELS:
+        value = getattr(entry.bookmark, name)
+        if name == "tags" and UNREAD in entry.tags:
+            value = [*_without_unread(value), UNREAD]  # `BookmarkForm.fields` puts it last.
+        digests[name] = _digest(name, value)
     return digests
 
 
-_40_BITS = 2**40 - 1
+def _digest(name: str, value: object) -> str:
+    """Return a field's name and a digest of its value, such as `uri:1a2b3c4d5e6f7a8b`."""
+    digest = hashlib.blake2b(msgspec.json.encode(value), digest_size=8)
+    return f"{name}:{digest.hexdigest()}"
 
 
 def shown_version(entry: Entry) -> str:
-    """Return an id with a short version, such as `0s9yex328jt74:00c0ffee12`.
+    """Return an id with the end of a version, such as `0s9yex328jt74:00c0ffee12`.
 
     Forms send it, so that the service notices if the bookmark has changed meanwhile.
     """
-    return f"{entry.bookmark.id}:{entry.version & _40_BITS:010x}"
+    end_of_version = entry.version % 2**40
+    return f"{entry.bookmark.id}:{end_of_version:010x}"
 
 
 # --- Writing ---
@@ -285,8 +287,8 @@ def other_value(label: str, value: str) -> Note:
 def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     """Return checkboxes for tags of other bookmarks of the same host."""
     uri = form.text("uri")
-    folded_tags = {UNREAD, *map(fold, split_tags(form.text("tags")))}
-    unused = [tag for tag in site.host_tags(uri) if fold(tag) not in folded_tags]
+    tags_in_form = {UNREAD, *map(fold, split_tags(form.text("tags")))}
+    unused = [tag for tag in site.host_tags(uri) if fold(tag) not in tags_in_form]
     if not unused:
         return ""
     legend = f"<legend>Tags of other bookmarks of {host_html(uri)}</legend>\n"
