@@ -23,12 +23,15 @@ RESULTS: Mapping[str, str] = {
 
 _RANGE_PARAMETERS = ("limit", "offset")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
-_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")  # On all pages of a list.
-_LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)  # Of links back to a list.
+# The parameters that all pages of a list share.
+_LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
+# The parameters of a link from a form back to its list.
+_LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# How many characters repetitions of the filter may add to a page.
+# Each link on a page of a list repeats the filter. All repetitions together may have this many
+# characters for each bookmark on the page.
 _MAX_REPETITION_PER_BOOKMARK = 2_500
-_LINKS_OF_PAGE = 8  # Links that repeat the filter, other than those to tags.
+_LINKS_OF_PAGE = 8  # The links that repeat the filter, without those to tags.
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -85,12 +88,11 @@ class Listing:
         tags: dict[str, str] = {}  # By folded tags, so that Cat and cat are one.
         words = []
         for name, value in self.view.parameters:
+            tag = value.strip()
             if name == "q":
                 words.append(value)
-            elif name == "tag":
-                tag = value.strip()
+            elif name == "tag" and tag:
                 tags.setdefault(fold_tag(tag), tag)
-        tags.pop("", None)
         filter = [("tag", tag) for tag in tags.values()]
         search = " ".join(words).strip()
         if search:
@@ -99,18 +101,21 @@ class Listing:
 
     @cached_property
     def has_long_filter(self) -> bool:
-        """Whether the filter is too long for the links of the page to repeat it."""
+        """Whether the filter is too long for links, such as those that sort the list."""
         return not self.can_repeat_filter(_LINKS_OF_PAGE)
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether so many links may repeat the filter. A page must not become too long."""
+        """Return whether the filter is short enough for this many links to repeat it.
+
+        Otherwise, a long filter would make the page many times longer than its bookmarks do.
+        """
         number_of_bookmarks = max(len(self.selection.entries), 1)
-        size = len(self._address_query) * number_of_links
-        return size <= _MAX_REPETITION_PER_BOOKMARK * number_of_bookmarks
+        size_of_links = len(self._address_query) * number_of_links
+        return size_of_links <= _MAX_REPETITION_PER_BOOKMARK * number_of_bookmarks
 
     @property
     def linked_filter(self) -> Parameters:
-        """The filter, or none if links must not repeat it."""
+        """The filter, or an empty one if it is too long for links."""
         if self.has_long_filter:
             return []
         return self.filter

@@ -100,20 +100,19 @@ def _total(listing: Listing) -> str:
 
 def _heading(listing: Listing) -> str:
     """Return the filter as the heading; each tag is a link that removes it from the filter."""
-    if listing.has_long_filter:
+    if listing.has_long_filter or not listing.filter:
         title = e(cut(_title(listing), frame.MAX_HEADING))
         return f"<h1>{title}</h1>\n"
     are_linked = listing.can_repeat_filter(number_of_links=len(listing.filter))
     content = ""
-    for name, tag in listing.filter:
+    for name, value in listing.filter:
         if name == "tag":
-            content += _chip(tag, listing, is_linked=are_linked)
-    words = dict(listing.filter).get("q")
-    if words:
-        before = "with" if content else "Results for"
-        shown_words = e(cut(words, frame.MAX_HEADING))
-        content += f'<span>{before} <q dir="auto">{shown_words}</q></span>'
-    return f"<h1>{content or _title(listing)}</h1>\n"
+            content += _chip(value, listing, is_linked=are_linked)
+        else:
+            before = "with" if content else "Results for"
+            words = e(cut(value, frame.MAX_HEADING))
+            content += f'<span>{before} <q dir="auto">{words}</q></span>'
+    return f"<h1>{content}</h1>\n"
 
 
 def _chip(tag: str, listing: Listing, is_linked: bool) -> str:
@@ -185,13 +184,14 @@ def _no_such_page(listing: Listing) -> str:
 # --- The items ---
 
 
-def _address_before_tag(listing: Listing, repeats_filter: bool) -> str:
-    """Return an escaped address such as `/?q=html&amp;tag=`, to which links append their tag.
+def _tag_link_start(listing: Listing, number_of_links: int) -> str:
+    """Return the escaped start of the links to tags, such as `/?q=html&amp;tag=`.
 
-    Only if `repeats_filter`, the address has the filter of the list, here `q=html`.
+    Each link repeats the filter of the list, here `q=html`, unless this would make the page
+    too long.
     """
     parameters: Parameters = []
-    if repeats_filter:
+    if listing.can_repeat_filter(number_of_links):
         parameters = listing.linked_filter + listing.order
     return e(with_query(f"{listing.site.path}/", [*parameters, ("tag", "")]))
 
@@ -209,11 +209,13 @@ class _ItemWriter:
         # Escapes a text, and marks the words of the search in it.
         self._mark = marker(words_to_mark(listing.query.search))
         entries = listing.selection.entries
-        number_of_links = sum([len(entry.bookmark.tags) for entry in entries])
-        number_of_links += 2 * len(entries)  # An edit link encodes the filter twice.
-        repeats_filter = listing.can_repeat_filter(number_of_links)
-        self._before_tag = _address_before_tag(listing, repeats_filter)
-        list_query = listing.list_query if repeats_filter else ""
+        # An item has a link for each tag, and an edit link, which counts as two because it encodes
+        # the filter twice.
+        number_of_links = sum([len(entry.bookmark.tags) + 2 for entry in entries])
+        self._tag_link_start = _tag_link_start(listing, number_of_links)
+        list_query = ""
+        if listing.can_repeat_filter(number_of_links):
+            list_query = listing.list_query
         self._edit_query = e(urlencode({"_list": list_query}))
 
     def write(self, entry: Entry) -> str:
@@ -250,7 +252,7 @@ class _ItemWriter:
     def _tag_links(self, tags: Sequence[str]) -> str:
         links = []
         for tag in tags:
-            links.append(f'<a href="{self._before_tag}{_quote(tag)}">{self._mark(tag)}</a> ')
+            links.append(f'<a href="{self._tag_link_start}{_quote(tag)}">{self._mark(tag)}</a> ')
         return "".join(links)
 
 
@@ -325,18 +327,21 @@ def _tags(listing: Listing) -> str:
     """Return the most used tags that the filter does not have, each a link that adds the tag."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     counts = listing.selection.tag_counts(_MAX_TAGS)
-    before_tag = _address_before_tag(listing, listing.can_repeat_filter(len(counts)))
+    link_start = _tag_link_start(listing, number_of_links=len(counts))
     items = ""
     for tag, count in counts:
-        if fold_tag(tag) in selected_tags:
-            continue
-        unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
-        # Without <bdi>, the count would change sides beside a tag in Hebrew or Arabic.
-        items += (
-            f'<li{unread}><a href="{before_tag}{_quote(tag)}"><bdi>{e(tag)}</bdi> '
-            f"<span>{count:,}</span></a></li>\n"
-        )
+        if fold_tag(tag) not in selected_tags:
+            items += _tag_item(tag, count, f"{link_start}{_quote(tag)}")
     content = "<p>No more tags.</p>"
     if items:
         content = f'<ul class="cloud">\n{items}</ul>'
     return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}\n</section>\n'
+
+
+def _tag_item(tag: str, count: int, address: str) -> str:
+    unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
+    # Without <bdi>, the count would change sides beside a tag in Hebrew or Arabic.
+    return (
+        f'<li{unread}><a href="{address}"><bdi>{e(tag)}</bdi> '
+        f"<span>{count:,}</span></a></li>\n"
+    )
