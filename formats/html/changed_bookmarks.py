@@ -19,17 +19,18 @@ class ChangedBookmarks(msgspec.Struct):
     """What a form did to several bookmarks."""
 
     is_deletion: bool
-    is_kept: bool = True  # Whether deleted bookmarks can be put back.
+    can_be_restored: bool = True  # Whether deleted bookmarks can be put back.
     done: list[Bookmark] = []  # The changed or deleted bookmarks, as they were before.
     # Left alone, because another client has changed them since the form was opened.
     changed_meanwhile: list[Entry] = []
     # Left alone because of an error; None stands for a bookmark that cannot be read.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    unknown_count: int = 0  # The number that may be changed or not, after a disk error.
-    unknown_reason: str = ""
+    # The number of bookmarks for which a disk error left it unknown whether they were changed.
+    unknown_count: int = 0
+    unknown_reason: str = ""  # The text of the disk error.
 
     @property
-    def count(self) -> int:
+    def known_count(self) -> int:
         """The number of bookmarks whose outcome is known."""
         return len(self.done) + len(self.changed_meanwhile) + len(self.failed)
 
@@ -41,7 +42,7 @@ class ChangedBookmarks(msgspec.Struct):
     @property
     def all_failed(self) -> bool:
         """Whether errors kept all bookmarks from being changed."""
-        return self.unknown_count == 0 and self.count == len(self.failed)
+        return self.unknown_count == 0 and self.known_count == len(self.failed)
 
 
 def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: str | None) -> str:
@@ -83,20 +84,20 @@ def _deleted(changes: ChangedBookmarks, site: Site, list_query: str | None) -> s
     deleted = changes.done
     if not changes.is_deletion or not deleted:
         return ""
-    what = f"<p>Deleted: {_what(deleted)}</p>\n"
-    if not changes.is_kept:
-        return what
+    text = f"<p>Deleted: {_title_or_number(deleted)}</p>\n"
+    if not changes.can_be_restored:
+        return text
     hidden = [("selected", bookmark.id) for bookmark in deleted]
     hidden.append(("_list", list_query or ""))
     label = "Put them back"
     if len(deleted) == 1:
         label = "Put it back"
     form = frame.post_form(f"{site.path}/-/restore", hidden, f"<button>{label}</button>")
-    return f"{what}{form}<p>{trash_link(site)}</p>\n"
+    return f"{text}{form}<p>{trash_link(site)}</p>\n"
 
 
-def _what(deleted: Sequence[Bookmark]) -> str:
-    """Return the title of one bookmark, or the number of several."""
+def _title_or_number(deleted: Sequence[Bookmark]) -> str:
+    """Return the title and the host of one bookmark, or the number of several."""
     if len(deleted) > 1:
         return f"<strong>{frame.number_of_bookmarks(len(deleted))}</strong>"
     (bookmark,) = deleted
@@ -134,21 +135,21 @@ def _changed_meanwhile(changes: ChangedBookmarks, site: Site, list_query: str | 
 
 def _failed(changes: ChangedBookmarks, site: Site) -> str:
     """Return each reason once, with links to the bookmarks that were left alone for it."""
-    names_by_reason: dict[str, list[str]] = {}
+    links_by_reason: dict[str, list[str]] = {}
     for bookmark, error in changes.failed:
         reason = str(error)
         if isinstance(error, Gone | NotFound):
             reason = "There is no such bookmark."
-        names_by_reason.setdefault(reason, []).append(_name(bookmark, site))
+        links_by_reason.setdefault(reason, []).append(_link(bookmark, site))
     html = ""
-    for reason, names in names_by_reason.items():
-        number = frame.number_of_bookmarks(len(names))
+    for reason, links in links_by_reason.items():
+        number = frame.number_of_bookmarks(len(links))
         html += f"<p>{number} left alone: {e(reason)}</p>\n"
-        html += "".join(names)
+        html += "".join(links)
     return html
 
 
-def _name(bookmark: Bookmark | None, site: Site) -> str:
+def _link(bookmark: Bookmark | None, site: Site) -> str:
     if bookmark is None:
         return ""
     address = f"{site.path}/{bookmark.id}"

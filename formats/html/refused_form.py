@@ -43,7 +43,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
 
 
 def _notes(problem: Problem) -> dict[str, Note]:
-    errors = _sentences(problem)
+    errors = _error_sentences(problem)
     if problem.bookmark_url:  # Another bookmark has the typed address.
         errors = {"uri": detail_html(problem)}
     return {name: ("error", text) for name, text in errors.items()}
@@ -52,12 +52,12 @@ def _notes(problem: Problem) -> dict[str, Note]:
 def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
-    names = [name for name, _ in problem.errors]
-    are_in_form = all(name in LABELS for name in names)
-    if not names or not are_in_form:
+    wrong_fields = [name for name, _ in problem.errors]
+    are_in_form = all(name in LABELS for name in wrong_fields)
+    if not wrong_fields or not are_in_form:
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
-    # Each error stands below its field.
-    links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in names]
+    # The form shows each error below its field.
+    links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in wrong_fields]
     fields = ", ".join(links)
     return f"<p>Not saved yet. Please correct: {fields}</p>\n"
 
@@ -79,21 +79,21 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
     hidden: Parameters = []
     for name, value in fields.items():
         if name == "tags":
-            continue
+            continue  # The user can correct the tags in a field that is not hidden.
         if isinstance(value, list):
             hidden += [(name, text) for text in value]
         else:
             hidden.append((name, value))
     content = ""
     typed = ", ".join(fields.get("tags", ()))
-    error = _sentences(problem).get("tags", "")
+    error = _error_sentences(problem).get("tags", "")
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
     content += frame.submit_button("Try again")
     return frame.post_form(address, hidden, content, attributes='class="retag"')
 
 
-def _sentences(problem: Problem) -> dict[str, str]:
+def _error_sentences(problem: Problem) -> dict[str, str]:
     """Return the error of each wrong field as a sentence, in the order of the fields."""
     errors = dict(problem.errors)
     sentences = {}
@@ -129,7 +129,9 @@ def write_two_versions(
     each field that both have changed, it also shows the stored value.
     """
     stored = form.showing(entry)
-    unread = form.unread if "tags" in changes else stored.unread
+    unread = stored.unread
+    if "tags" in changes:  # "unread" is one of the tags.
+        unread = form.unread
     typed = {name: form.text(name) for name in changes}
     merged = stored.with_texts(typed, unread)
     saved = texts_of(entry.bookmark)

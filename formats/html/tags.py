@@ -20,7 +20,7 @@ from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
 from storage.selection import TagCounts
 
-_SELECTION = ("q", "once", "sort")  # The parameters that select and order the tags.
+_KNOWN_PARAMETERS = ("q", "once", "sort")  # The parameters that select and order the tags.
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
 _PAGE_SIZE = 500  # Browsers take seconds to lay out many thousand tags.
 
@@ -32,7 +32,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     """
     selected = _selected(counts, view.values)
     total = len(selected)
-    offset = _offset(view.values.get("offset", ""), total)
+    offset = _parse_offset(view.values.get("offset", ""), total)
     begin = frame.begin("Tags", view.site)
     head = frame.list_head("Tags", frame.number_of(total, "tag"))
     notice = frame.changed_notice(view.values)
@@ -61,15 +61,15 @@ def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
     return selected
 
 
-def _offset(digits: str, total: int) -> int:
-    """Return the number of tags before the page; 0 without a usable offset in the query."""
+def _parse_offset(digits: str, total: int) -> int:
+    """Return the number of tags before the page. It is 0 if the query has no usable offset."""
     if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
         return 0
     return int(digits)
 
 
 def _page_links(view: View, offset: int, total: int) -> str:
-    query = [(name, view.values[name]) for name in _SELECTION if name in view.values]
+    query = [(name, view.values[name]) for name in _KNOWN_PARAMETERS if name in view.values]
     offsets = offsets_of_pages(offset, _PAGE_SIZE, total)
     links = links_to_pages(f"{view.site.path}/tags", query, offsets)
     return frame.page_links(links)

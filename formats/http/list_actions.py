@@ -64,20 +64,20 @@ def _act_on_all(
         action=_action_of(button, fields),
     )
     results = ChangedBookmarks(
-        is_deletion=button == "delete", is_kept=store.trash.keep_deleted != 0
+        is_deletion=button == "delete", can_be_restored=store.trash.keep_deleted != 0
     )
     try:
         for outcome in change_in_batches(store, ids, act_on_one):
             _add_outcome(results, outcome)
     except OutcomeUnknown as error:
         # The disk failed, so the remaining bookmarks may be changed or not.
-        results.unknown_count = len(ids) - results.count
+        results.unknown_count = len(ids) - results.known_count
         results.unknown_reason = str(error)
     except StorageError as error:
         if not results.done:
             raise
         # The remaining bookmarks were left alone.
-        results.failed += [(None, error)] * (len(ids) - results.count)
+        results.failed += [(None, error)] * (len(ids) - results.known_count)
     return results
 
 

@@ -39,7 +39,7 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
         raise Malformed(f"The form must name 1 to {MAX_MEMBERS_SHOWN - 1} other bookmarks.")
     shown_versions = set(fields.get("_shown", "").split())
     changes = ChangedBookmarks(
-        is_deletion=True, is_kept=service.store.trash.keep_deleted != 0
+        is_deletion=True, can_be_restored=service.store.trash.keep_deleted != 0
     )
     with service.store.transaction() as folder:
         kept = folder.get(bookmark)
