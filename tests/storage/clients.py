@@ -2,6 +2,7 @@
 
 import gc
 import http.client
+import io
 import json
 import os
 import re
@@ -13,12 +14,13 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import pytest
 
+from bookmarks import main
 from storage.query import Query
 from tests.conftest import require_program
 
@@ -182,20 +184,15 @@ def gunicorn_of(data: Path, *options: str, workers: int = 3, preload: bool = Fal
     return [*gunicorn, "--workers", str(workers), *["--preload"] * preload, *options, app]
 
 
-def check(data: Path, *options: str, prefix: Sequence[str] = ()):
+def check(data: Path, *options: str):
     """Run `bookmarks check` on the folder; return its exit status and the lines of problems."""
-    command = [*prefix, *COMMAND, "check", "--data", str(data), *options]
-    result = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},  # A cron job has no UTF-8 locale.
-    )
-    assert result.stderr == ""
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        status = main(["check", "--data", str(data), *options])
+    assert errors.getvalue() == ""
     good = f"{data}: the folder is good"
-    lines = [line for line in result.stdout.splitlines() if not line.startswith("kept: ")]
-    return result.returncode, [line for line in lines if line != good]
+    lines = [line for line in output.getvalue().splitlines() if not line.startswith("kept: ")]
+    return status, [line for line in lines if line != good]
 
 
 def repair(data: Path):
