@@ -1,13 +1,15 @@
 """A full, failing or read-only disk: no change is acknowledged or half made, reads succeed."""
 
+import errno
+import itertools
+import os
 import re
 import signal
+import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlencode
 
 import pytest
-from bs4 import BeautifulSoup
 from clients import (
     ask,
     bookmarks_of,
@@ -35,11 +37,18 @@ CHANGES = {
     "update of a field": lambda address: ask(address, "PUT", "/old/title", "New"),
     "delete": lambda address: ask(address, "DELETE", "/old"),
 }
+OLD, NEW = (uri_of("old"), "Old"), (uri_of("new"), "New")
+# The statuses of both ids after a change, and the listed uris and titles.
+OUTCOMES = {
+    "create": ([200, 200], [NEW, OLD]),
+    "update": ([200, 404], [(uri_of("old"), "New")]),
+    "delete": ([410, 404], []),
+}
 
 
-@pytest.fixture(params=CHANGES.values(), ids=CHANGES)
+@pytest.fixture(params=OUTCOMES)
 def change(request):
-    """A function that sends one request that changes the collection."""
+    """The name of a request that changes the collection."""
     return request.param
 
 
@@ -57,6 +66,20 @@ class Pair:
         self.address, self.other = [service.address for service in self.services]
         assert put(self.address, "old", "Old", description="as it was").status == 201
         self.before = self._observe()
+
+    def require_refuses_all(self, *statuses):
+        """Require that each change gets one of these statuses and has no effect."""
+        for send in CHANGES.values():
+            response = send(self.address)
+            assert response.status in statuses, response
+            assert response.headers["Content-Type"] == "application/problem+json"
+            assert response.status == 507 or "Retry-After" in response.headers
+            assert "disk" in response.json["detail"]
+            self.require_nothing_changed()
+
+    def require_accepts_all(self):
+        for send in CHANGES.values():
+            assert send(self.address).status in (200, 201, 204)
 
     def require_nothing_changed(self):
         assert self._observe() == self.before
@@ -86,14 +109,12 @@ def fill(disk):
     return ballast
 
 
-def test_a_write_to_a_full_disk_is_507_and_changes_nothing(small, start, change):
+def test_a_write_to_a_full_disk_is_507_and_changes_nothing(small, start):
     pair = Pair(start, small.path / "data")
     ballast = fill(small)
-    response = change(pair.address)
-    assert (response.status, response.headers["Content-Type"]) == (507, "application/problem+json")
-    pair.require_nothing_changed()
+    pair.require_refuses_all(507)
     ballast.unlink()
-    assert change(pair.address).status in (200, 201, 204)
+    pair.require_accepts_all()
 
 
 def test_writes_that_fill_the_disk_lose_no_acknowledged_write(small, start):
@@ -119,57 +140,39 @@ def failing(start, data, require_programs):
     return Pair(start, data)
 
 
-def test_a_change_whose_file_cannot_be_synced_is_503_and_not_made(failing, change):
+def test_a_change_whose_file_cannot_be_synced_is_503_and_not_made(failing):
     with faults(failing.services[0].process, *FSYNC_FAILS):
-        require_refused(change(failing.address))
-        failing.require_nothing_changed()
+        failing.require_refuses_all(503)
     failing.require_nothing_changed()
-    assert change(failing.address).status in (200, 201, 204)
+    failing.require_accepts_all()
 
 
-def test_a_change_whose_folder_cannot_be_synced_is_503_and_atomic(
-    failing, change, data, start
-):
-    folders = ["-P", str(data / "bookmarks"), "-P", str(data / "tombstones")]
-    if change is CHANGES["delete"]:
-        del folders[:2]
-    with faults(failing.services[0].process, *FSYNC_FAILS, *folders):
-        response = change(failing.address)
-        require_refused(response)
+def test_a_change_whose_folder_cannot_be_synced_is_503_and_atomic(failing, change, data, start):
+    before = outcome(failing.address)
+    send, done = CHANGES[change], OUTCOMES[change]
+    with faults(failing.services[0].process, *FSYNC_FAILS, *folders_of(data, change)):
+        response = send(failing.address)
+        assert response.status == 503 and "Retry-After" in response.headers
         assert "may be stored or not" in response.json["detail"]
     address = start(service_of(data)).address
     outcomes = [outcome(each) for each in (failing.address, failing.other, address)]
     assert outcomes[0] == outcomes[1] == outcomes[2]
-    assert outcomes[0] in (OUTCOMES["before"], OUTCOMES[change])
+    assert outcomes[0] in (before, done)
     require_whole(data)
     assert temporary_files(data) == []
-    assert change(failing.address).status in (200, 201, 204, 410)
-    assert outcome(failing.address) == outcome(failing.other) == OUTCOMES[change]
+    assert send(failing.address).status in (200, 201, 204, 410)
+    assert outcome(failing.address) == outcome(failing.other) == done
 
 
 def folders_of(data, change):
-    """Return strace's options that select the folders whose sync a change waits for."""
-    tombstones = ["-P", str(data / "tombstones")]
-    is_deletion = change is CHANGES["delete"]
-    return tombstones if is_deletion else [*tombstones, "-P", str(data / "bookmarks")]
+    """Return strace's options that select the folder whose sync a change waits for."""
+    return "-P", str(data / ("tombstones" if change == "delete" else "bookmarks"))
 
 
 def outcome(address):
-    """Return the status of both ids, and the listed uris and titles."""
     statuses = [ask(address, path=f"/{id}").status for id in ("old", "new")]
     listed = ask(address).json
     return statuses, sorted((bookmark["uri"], bookmark["title"]) for bookmark in listed)
-
-
-OLD = (uri_of("old"), "Old")
-OUTCOMES = {
-    "before": ([200, 404], [OLD]),
-    CHANGES["create"]: ([200, 200], [(uri_of("new"), "New"), OLD]),
-    CHANGES["create through POST"]: ([200, 404], [(uri_of("new"), uri_of("new")), OLD]),
-    CHANGES["update"]: ([200, 404], [(uri_of("old"), "New")]),
-    CHANGES["update of a field"]: ([200, 404], [(uri_of("old"), "New")]),
-    CHANGES["delete"]: ([410, 404], []),
-}
 
 
 def test_a_deletion_is_acknowledged_once_its_tombstone_is_durable(failing, data, start):
@@ -194,39 +197,44 @@ FORMS = {
 }
 
 
-def fill_and_send(address, count, path, fields):
-    """Add bookmarks, then return a function that sends a form of the page about them."""
-    ids = [f"b{n}" for n in range(count)]
-    entries = [{"id": id, "uri": uri_of(id), "tags": ["x", "unread"]} for id in ids]
-    assert ask(address, "POST", "/-/import", entries).json["created"] == count
-    page = ask(address, path=f"/?format=html&limit={count}").body.decode()
-    sent = [*fields.items(), *[("selected", id) for id in ids]]
-    sent.append(("_shown", re.search('name="_shown" value="([^"]*)"', page)[1]))
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
-    return lambda: ask(address, "POST", path, urlencode(sent).encode(), **headers)
+@pytest.fixture
+def send_form(app, data, monkeypatch):
+    """Return a function that sends a form of the page while syncs of a folder fail.
 
+    The first `synced` syncs of the folder succeed.
+    """
 
-def heading_and_text(response):
-    """Return the heading of a page and its main text."""
-    main = BeautifulSoup(response.body, "html.parser").main
-    return main.h1.text, main.text
+    def send_form(path, fields, count, folder="", synced=0):
+        ids = [f"b{n}" for n in range(count)]
+        entries = [{"id": id, "uri": uri_of(id), "tags": ["x", "unread"]} for id in ids]
+        assert app.post_json("/-/import", entries).json["created"] == count
+        page = app.get(f"/?format=html&limit={count}").text
+        sent = [*fields.items(), *[("selected", id) for id in ids]]
+        sent.append(("_shown", re.search('name="_shown" value="([^"]*)"', page)[1]))
+        fsync, syncs = os.fsync, itertools.count()
+
+        def fail_for_folder(descriptor):
+            is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            if is_folder and os.readlink(f"/proc/self/fd/{descriptor}").endswith(folder):
+                if next(syncs) >= synced:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", fail_for_folder)
+        response = app.post(path, sent, headers={"Accept": "text/html"}, status=503)
+        require_whole(data)
+        return response
+
+    return send_form
 
 
 @pytest.mark.parametrize(("path", "fields"), FORMS.values(), ids=FORMS)
 def test_a_page_says_that_the_outcome_is_unknown_if_a_folder_cannot_be_synced(
-    start, data, require_programs, path, fields
+    send_form, path, fields
 ):
-    require_programs("strace")
-    service = start(service_of(data))
-    send = fill_and_send(service.address, 3, path, fields)
-    folders = ("-P", str(data / "bookmarks"), "-P", str(data / "tombstones"))
-    with faults(service.process, *FSYNC_FAILS, *folders):
-        response = send()
-    assert response.status == 503
-    heading, text = heading_and_text(response)
-    assert heading == "This may be done or not"
-    assert "The change may be stored or not" in text and "not done yet" not in text
-    require_whole(data)
+    page = send_form(path, fields, count=3).html.main
+    assert page.h1.text == "This may be done or not"
+    assert "The change may be stored or not" in page.text and "not done yet" not in page.text
 
 
 @pytest.mark.parametrize(
@@ -238,32 +246,27 @@ def test_a_page_says_that_the_outcome_is_unknown_if_a_folder_cannot_be_synced(
     ],
 )
 def test_a_page_says_what_was_stored_before_a_folder_cannot_be_synced(
-    start, data, require_programs, path, fields, said
+    send_form, path, fields, said
 ):
-    require_programs("strace")
-    service = start(service_of(data))
-    send = fill_and_send(service.address, 250, path, fields)
     folder = "tombstones" if fields["do"] == "delete" else "bookmarks"
-    fails = ("-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=2+", "-P", str(data / folder))
-    with faults(service.process, *fails):
-        response = send()
-    heading, text = heading_and_text(response)
-    assert response.status == 503
-    assert said in heading + text and "The change may be stored or not" in text
+    response = send_form(path, fields, count=250, folder=folder, synced=1)
+    text = response.html.main.text
+    assert said in text and "The change may be stored or not" in text
     if "selected" in path:
         assert "Not known to be" in text and "50 bookmarks." in text
-    assert (b"/-/restore" in response.body) == (fields["do"] == "delete")
+    assert ("/-/restore" in response.text) == (fields["do"] == "delete")
 
 
 READS = ("/", "/old", "/old/title", "/?q=old", "/?format=html", "/feed", "/tags.json")
 
 
+@pytest.mark.parametrize("change", ["update", "delete"])
 def test_other_requests_do_not_wait_for_the_sync_of_a_folder(failing, change, data):
     before = published(data)
     slow = ("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=3000000")
     process = failing.services[0].process
     with faults(process, *slow, *folders_of(data, change)), ThreadPoolExecutor(1) as pool:
-        write = pool.submit(change, failing.address)
+        write = pool.submit(CHANGES[change], failing.address)
         until(lambda: published(data) != before)
         assert not write.done()
         for address in (failing.address, failing.other):
@@ -287,17 +290,11 @@ def ask_quickly(*request, **options):
     return response
 
 
-def require_refused(response):
-    assert response.status == 503, response
-    assert "Retry-After" in response.headers
-    assert response.headers["Content-Type"] == "application/problem+json"
-
-
 # --- A read-only disk ---
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["remounted", "from the start"])
-def test_a_read_only_disk_is_read_and_not_written(small, start, change, is_restarted):
+def test_a_read_only_disk_is_read_and_not_written(small, start, is_restarted):
     pair = Pair(start, small.path / "data")
     if is_restarted:
         for service in pair.services:
@@ -306,12 +303,9 @@ def test_a_read_only_disk_is_read_and_not_written(small, start, change, is_resta
     if is_restarted:
         pair.address = start(service_of(pair.data)).address
         pair.other = start(service_of(pair.data)).address
-    response = change(pair.address)
-    assert response.status in (503, 507)
-    assert "disk" in response.json["detail"]
-    pair.require_nothing_changed()
+    pair.require_refuses_all(503, 507)
     small.remount("rw")
-    assert change(pair.address).status in (200, 201, 204)
+    pair.require_accepts_all()
 
 
 def test_a_read_only_disk_without_a_folder_of_tombstones_is_read(small, start):

@@ -38,13 +38,13 @@ from test_trash import (
 
 from tests.conftest import until
 
-ROUNDS = 5
+ROUNDS = 3
 WRITERS = 4
 
 
 @pytest.fixture(params=["ext4", "xfs"])
 def disk(request, mount_image, require_programs):
-    require_programs("xfs_io")
+    require_programs("xfs_io", "strace")
     return mount_image(request.param)
 
 
@@ -114,12 +114,12 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("disk", ["xfs"], indirect=True)
 @pytest.mark.parametrize(("change", "wanted"), CHANGES.values(), ids=CHANGES)
 def test_a_write_whose_folder_is_synced_too_late_is_not_acknowledged(
-    serve, disk, data, require_programs, change, wanted
+    serve, disk, data, change, wanted
 ):
     """XFS reports success for the fsync of a folder after the file system has shut down."""
-    require_programs("strace")
     service = serve()
     assert put(service.address, "old", "Old").status == 201
     late = ("-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=1000000")
@@ -157,36 +157,31 @@ def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work
 # --- Imports ---
 
 
-@pytest.mark.parametrize("over_http", [False, True], ids=["command", "http"])
+@pytest.mark.parametrize(
+    ("disk", "over_http"), [("ext4", False), ("xfs", True)], indirect=["disk"]
+)
 def test_an_imported_file_survives_a_power_cut(serve, disk, data, over_http):
-    uris = [f"https://{n}.example/" for n in range(2_050)]
-    body = "\n".join(uris).encode()
+    uris = [f"https://{n}.example/" for n in range(600)]
+    body = "\n".join(["uri", *uris]).encode()
     service = serve()
     if over_http:
-        response = ask(service.address, "POST", "/-/import", csv_of(body), Content_Type="text/csv")
+        response = ask(service.address, "POST", "/-/import", body, Content_Type="text/csv")
         assert (response.status, response.json["created"]) == (200, len(uris))
     else:
         command = [*COMMAND, "import", "-", "--data", str(data)]
         subprocess.run(command, input=body, check=True, timeout=60, capture_output=True)
     cut_power(disk, service)
     require_whole(data)
-    response = ask(serve().address, path="/?limit=10000")
-    assert sorted(bookmark["uri"] for bookmark in response.json) == sorted(uris)
-
-
-def csv_of(uris):
-    """Return a CSV file with these uris."""
-    return b"uri\n" + uris
+    assert sorted(bookmark["uri"] for bookmark in ask(serve().address).json) == sorted(uris)
 
 
 # --- Updates that change nothing ---
 
 
-@pytest.mark.parametrize("id", ["old", "new"])
+@pytest.mark.parametrize(("disk", "id"), [("ext4", "old"), ("xfs", "new")], indirect=["disk"])
 def test_a_write_of_a_killed_process_is_durable_once_another_process_confirms_it(
-    serve, start, disk, data, require_programs, id
+    serve, start, disk, data, id
 ):
-    require_programs("strace")
     service = serve()
     assert put(service.address, "old", "Old").status == 201
     dying = start(service_of(data))
@@ -203,27 +198,26 @@ def test_a_write_of_a_killed_process_is_durable_once_another_process_confirms_it
 
 
 UNCHANGING = {
-    "PUT": lambda address: put(address, "a", "A"),
-    "PUT of a field": lambda address: ask(address, "PUT", "/a/title", b"A"),
-    "POST": lambda address: ask(address, "POST", "/a", {"title": "A"}),
-    "POST by uri": lambda address: ask(address, "POST", "/", {"uri": uri_of("a"), "title": "A"}),
+    "put": lambda address: put(address, "put", "A"),
+    "field": lambda address: ask(address, "PUT", "/field/title", b"A"),
+    "post": lambda address: ask(address, "POST", "/post", {"title": "A"}),
+    "uri": lambda address: ask(address, "POST", "/", {"uri": uri_of("uri"), "title": "A"}),
     "import": lambda address: ask(
-        address, "POST", "/-/import", [{"uri": uri_of("a"), "title": "A"}]
+        address, "POST", "/-/import", [{"uri": uri_of("import"), "title": "A"}]
     ),
 }
 
 
-@pytest.mark.parametrize("update", UNCHANGING.values(), ids=UNCHANGING)
-def test_an_update_without_a_change_makes_a_copied_file_durable(
-    serve, disk, data, tmp_path, update
-):
+@pytest.mark.parametrize("id", UNCHANGING)
+@pytest.mark.parametrize("disk", ["ext4"], indirect=True)
+def test_an_update_without_a_change_makes_a_copied_file_durable(serve, disk, data, tmp_path, id):
     service = serve()
-    source = tmp_path / "a.json"
+    source = tmp_path / "source.json"
     times = dict.fromkeys(("created", "modified"), "2020-01-01T00:00:00Z")
-    source.write_text(json.dumps({"id": "a", **put_body(uri_of("a"), "A"), **times}))
-    subprocess.run(["cp", source, data / "bookmarks" / "a.json"], check=True)
-    assert ask(service.address, path="/a/title").body == b"A"
-    assert update(service.address).status == 200
+    source.write_text(json.dumps({"id": id, **put_body(uri_of(id), "A"), **times}))
+    subprocess.run(["cp", source, data / "bookmarks" / f"{id}.json"], check=True)
+    assert ask(service.address, path=f"/{id}/title").body == b"A"
+    assert UNCHANGING[id](service.address).status == 200
     cut_power(disk, service)
-    assert (data / "bookmarks" / "a.json").read_bytes() == source.read_bytes()
-    assert titles(serve().address) == {"a": "A"}
+    assert (data / "bookmarks" / f"{id}.json").read_bytes() == source.read_bytes()
+    assert titles(serve().address) == {id: "A"}
