@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from clients import Server
+from clients import Server, service_of
 
 from tests.conftest import require_program, until
 
@@ -27,6 +28,33 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     yield start
     for server in servers:
         server.stop(signal.SIGTERM)
+
+
+@pytest.fixture(scope="session")
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service for many tests, which use its folder through `shared_data`."""
+    folder = tmp_path_factory.mktemp("shared")
+    server = Server(service_of(folder / "data"), folder / "log")
+    server.data = folder / "data"
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def shared_data(shared_service: Server) -> Path:
+    """The folder of the shared service, without a file."""
+    return emptied(shared_service.data)
+
+
+def emptied(data: Path) -> Path:
+    """Remove everything from a data folder but its own two folders; return it."""
+    own = (data / "bookmarks", data / "tombstones")
+    for path in [*data.iterdir(), *own[0].glob("*"), *own[1].glob("*")]:
+        if path.is_dir() and path not in own:
+            shutil.rmtree(path)
+        elif path not in own:
+            path.unlink()
+    return data
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from clients import (
 )
 
 WRITERS = 4
-BACKUPS = 8
+BACKUPS = 4
 
 
 def copy(source, target):
@@ -30,17 +30,24 @@ def copy(source, target):
 
 
 @pytest.fixture
-def address(start, data):
+def data(shared_data):
+    return shared_data
+
+
+@pytest.fixture
+def address(shared_service, data):
     """A service with the bookmarks a and b and the deleted bookmark c."""
-    address = start(service_of(data)).address
+    address = shared_service.address
     for id in ("a", "b", "c"):
         assert put(address, id, "Before").status == 201
     assert ask(address, "DELETE", "/c").status == 204
     return address
 
 
-def test_a_copy_made_under_load_has_every_write_acknowledged_before_it(start, data, tmp_path):
-    address = start(service_of(data)).address
+def test_a_copy_made_under_load_has_every_write_acknowledged_before_it(
+    start, shared_service, data, tmp_path
+):
+    address = shared_service.address
     ledgers = [Ledger() for _ in range(WRITERS)]
     writers = start_writers(address, ledgers)
     time.sleep(1)
@@ -147,10 +154,10 @@ def test_requests_during_a_restore_create_no_folder(address, data, tmp_path, ord
     assert ask(address, path="/c").status == 410
 
 
-def test_restoring_under_load_loses_no_write_acknowledged_meanwhile(start, address, data):
-    backup = data.parent / "backup"
-    for number in range(300):
-        assert put(address, f"n{number}", "Before").status == 201
+def test_restoring_under_load_loses_no_write_acknowledged_meanwhile(address, data, tmp_path):
+    backup = tmp_path / "backup"
+    entries = [{"uri": f"https://n{number}.example/", "title": "Before"} for number in range(300)]
+    assert ask(address, "POST", "/-/import", entries).json["created"] == 300
     copy(data, backup)
     ledger = Ledger()
     (writer,) = start_writers(address, [ledger])

@@ -40,7 +40,8 @@ def valid(path, **changed):
     else:
         members = {"id": id, "deleted": DATE}
     members.update(changed)
-    return json.dumps({name: members[name] for name in members if members[name] != REMOVED}).encode()
+    kept = {name: value for name, value in members.items() if value is not REMOVED}
+    return json.dumps(kept).encode()
 
 
 REMOVED = object()

@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from clients import ask, check, put, repair, service_of, temporary_files, titles, uri_of
+from clients import ask, check, put, repair, temporary_files, titles, uri_of
 
 import storage.check
 from storage import files, lock
@@ -16,9 +16,14 @@ HOUR = 3600
 
 
 @pytest.fixture
-def address(start, data):
+def data(shared_data):
+    return shared_data
+
+
+@pytest.fixture
+def address(shared_service, data):
     """A service with the bookmark a and the deleted bookmark b."""
-    address = start(service_of(data)).address
+    address = shared_service.address
     for id in ("a", "b"):
         assert put(address, id, id).status == 201
     assert ask(address, "DELETE", "/b").status == 204
@@ -50,13 +55,7 @@ def require_findings(result, *paths):
         assert line.count(": ") >= 2
 
 
-def test_a_valid_folder_has_no_finding(address, data):
-    assert check(data) == (0, [])
-    assert check(data, "--repair") == (0, [])
-
-
-def test_an_empty_folder_has_no_finding(start, data):
-    start(service_of(data))
+def test_an_empty_folder_has_no_finding(data):
     assert check(data) == (0, [])
 
 

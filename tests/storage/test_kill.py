@@ -19,10 +19,10 @@ from clients import (
 
 from tests.conftest import until, without_inotify_warning
 
-ROUNDS = 30
+ROUNDS = 10
 WRITERS = 4
 KILLED = 3
-URIS = [f"https://{n}.example/" for n in range(6_000)]
+URIS = [f"https://{n}.example/" for n in range(2_400)]
 
 
 def test_no_acknowledged_write_is_lost_when_the_service_is_killed(serve, data):

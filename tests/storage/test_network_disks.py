@@ -16,7 +16,7 @@ from storage.store import Store
 from tests.conftest import ROOT, until
 
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
-TRIES = 60
+TRIES = 30
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_one_machine_is_trusted_without_a_warning(start, mount):
 
 
 @pytest.mark.parametrize(
-    "command", [["export"], ["check", "--similar"], ["tag", "--tag", "x", "--add", "y"]]
+    "command", [["export"], ["tag", "--tag", "x", "--add", "y"]]
 )
 def test_the_other_commands_trust_one_machine_too(mount, command):
     data = mount() / "data"
@@ -107,7 +107,7 @@ def test_two_processes_of_one_machine_lose_nothing_with_inotify(start, mount):
 def test_two_machines_lose_writes_as_documented(start, mount):
     services = [start(service_of(mount("dir_cache=no") / "data")) for _ in range(2)]
     assert put(services[0].address, "a", "Old").status == 201
-    for number in range(10 * TRIES):  # How often both win depends on the load of the machine.
+    for number in range(20 * TRIES):  # How often both win depends on the load of the machine.
         if race(services, number) == [200, 200]:
             return  # The lock was granted to both, and one of two acknowledged writes is lost.
     pytest.fail("both machines wrote one after the other, which the documentation denies")

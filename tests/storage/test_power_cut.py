@@ -134,10 +134,11 @@ def test_a_write_whose_folder_is_synced_too_late_is_not_acknowledged(
     assert not acknowledged or read_titles(data) == wanted
 
 
-WORKS = (delete_work, restore_work, erase_work, expire_work)
-
-
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize(
+    ("disk", "work"),
+    [("ext4", delete_work), ("xfs", restore_work), ("ext4", erase_work), ("xfs", expire_work)],
+    indirect=["disk"],
+)
 def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work):
     step = 0
     is_cut = True

@@ -209,8 +209,8 @@ def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
 
 def test_a_killed_change_leaves_whole_files_and_repeating_it_finishes(serve, data):
     store = Store(data)
-    fill(store, 4_000)
-    body = RENAME | {"expected": 4_000}
+    fill(store, 2_000)
+    body = RENAME | {"expected": 2_000}
     service = serve()
 
     def send():
@@ -226,11 +226,11 @@ def test_a_killed_change_leaves_whole_files_and_repeating_it_finishes(serve, dat
     request.join()
     require_whole(data)
     done = Store(data).select(Query(tags=("new",))).total
-    assert MAX_CHANGES <= done < 4_000
+    assert MAX_CHANGES <= done < 2_000
     address = serve().address
     assert ask(address, "POST", "/tags", body).status == 412
     report = ask(address, "POST", "/tags", RENAME).json
-    assert (report["matched"], report["changed"]) == (4_000 - done, 4_000 - done)
-    assert ask(address, path="/tags").json == [{"tag": "new", "count": 4_000}]
+    assert (report["matched"], report["changed"]) == (2_000 - done, 2_000 - done)
+    assert ask(address, path="/tags").json == [{"tag": "new", "count": 2_000}]
     files = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/b*.json")]
-    assert [file["tags"] for file in files] == [["new"]] * 4_000
+    assert [file["tags"] for file in files] == [["new"]] * 2_000
