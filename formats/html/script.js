@@ -511,7 +511,7 @@
       list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what));
     }
     const form = make("form", { method: "dialog", className: "buttons" },
-      make("label", {}, toggle, " Use these keys"), make("button", { autofocus: true }, "Close"));
+      make("button", {}, "Close"), make("label", {}, toggle, " Use these keys"));
     return make("dialog", { className: "keys", ariaLabel: "Keys" }, make("h2", {}, "Keys"), list, form);
   }
 
