@@ -9,12 +9,12 @@ import pytest
 
 import formats
 from formats.commands import EXPORT_SUFFIXES
-from formats.form import MAX_FIELDS
 from storage import files
 from storage.errors import Busy, Unavailable
 from storage.transaction import Transaction
 
 PAGE = {"Accept": "text/html"}
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 VOID = set("area base br col embed hr img input link meta source track wbr".split())
 HOSTILE = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)",
@@ -74,7 +74,9 @@ class Page(HTMLParser):
 def get_page(app, path, status=200):
     response = app.get(path, headers=PAGE, status=status)
     assert response.headers["Content-Type"] == "text/html; charset=utf-8"
-    return Page(response.body.decode())
+    page = Page(response.body.decode())
+    assert_harmless(page)
+    return page
 
 
 def assert_harmless(page):
@@ -95,48 +97,65 @@ def assert_harmless(page):
 @pytest.fixture
 def hostile(add):
     """Bookmarks with each hostile value in all fields that may have it."""
-    return [
-        add(
-            f"https://{n}.example/?q=" + "".join(value.split()),
-            title=value,
-            description=f"{value}\n{value}",
-            tags=[value, "two words"],
-        )
-        for n, value in enumerate(HOSTILE)
-    ]
+    bookmarks = []
+    for number, value in enumerate(HOSTILE):
+        uri = f"https://{number}.example/?q=" + "".join(value.split())
+        fields = {"description": f"{value}\n{value}", "tags": [value, "two words"]}
+        bookmarks.append(add(uri, title=value, **fields))
+    return bookmarks
+
+
+def editor(response):
+    """Return the form for a bookmark on a page."""
+    assert_harmless(Page(response.text))
+    (form,) = [form for form in response.forms.values() if "uri" in form.fields]
+    return form
+
+
+def open_form(app, path):
+    return editor(app.get(path, headers=PAGE, status=200))
 
 
 # --- The list ---
 
 
-def test_an_empty_list_has_the_form_that_adds_a_bookmark(app):
+def test_the_page_of_an_empty_collection_shows_how_to_start(app):
     page = get_page(app, "/")
-    assert_harmless(page)
     assert page.all("html")[0]["lang"]
-    assert any(a.get("name") == "uri" for a in page.all("input"))
+    (form,) = [f for f in page.all("form") if f.get("class") == "import"]
+    assert (form["method"], form["action"]) == ("post", "/-/import")
+    assert form["enctype"] == "multipart/form-data"
+    inputs = {a["name"]: a.get("type") for a in page.all("input") if "name" in a}
+    assert inputs["file"] == "file" and "uri" in inputs
+    assert "/feed" in [a["href"] for a in page.all("link") if a["rel"] == "alternate"]
+    assert "No bookmark has a tag yet." in get_page(app, "/tags").text
 
 
-def test_all_fields_are_escaped_in_the_list(app, hostile):
+def test_all_fields_are_escaped_in_the_list_and_on_the_page_of_a_bookmark(app, hostile):
     page = get_page(app, "/")
-    assert_harmless(page)
     for bookmark in hostile:
-        assert bookmark["title"] in page.text
+        path = f"/{bookmark['id']}"
+        for each in (page, get_page(app, path)):
+            assert bookmark["title"] in each.text
+            assert bookmark["uri"] in each.links()
         assert bookmark["description"] in page.text
         assert bookmark["tags"][0] in page.text
-        assert bookmark["uri"] in page.links()
+        form = open_form(app, path)
+        for name in ("uri", "title", "description"):
+            assert form[name].value == bookmark[name]
+        assert [tag.strip() for tag in form["tags"].value.split(",")] == bookmark["tags"]
 
 
-@pytest.mark.parametrize("name", ["tag", "q", "title", "x"])
-def test_the_parameters_of_the_query_are_escaped(app, hostile, name):
+def test_the_parameters_of_the_query_are_escaped(app, hostile):
     for value in HOSTILE:
-        response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
-        assert_harmless(Page(response.text))
+        for name in ("tag", "q", "x"):
+            response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
+            assert_harmless(Page(response.text))
 
 
-@pytest.mark.parametrize("name", ["tag", "q", "uri", "title", "description", "tags"])
-def test_characters_that_html_cannot_contain_are_replaced(app, add, name):
+@pytest.mark.parametrize("path, name", [("/", "q"), ("/-/add", "title"), ("/-/add", "tags")])
+def test_characters_that_html_cannot_contain_are_replaced(app, add, path, name):
     add("https://a.example/")
-    path = "/" if name in ("tag", "q") else "/-/add"
     values = {"uri": "https://b.example/", name: "a\0b\x01c\ufffed"}
     list_or_form = app.get(path, values, headers=PAGE, status=200).text
     problem = app.post("/", {"uri": "a\0b\x01c\ufffed"}, headers=PAGE, status=422).text
@@ -153,33 +172,12 @@ def test_the_first_of_two_uri_parameters_decides_in_json_and_html(app, add):
     assert "First" in get_page(app, query).text
 
 
-def test_a_tag_is_a_link_that_adds_it_to_the_filter(app, add):
-    add("https://1.example/", tags=["c++ & <d>", "b"])
-    add("https://2.example/", tags=["b"])
-    link = next(link for link in get_page(app, "/?tag=b").links() if "%2B%2B" in link)
-    page = get_page(app, link)
-    assert "https://1.example/" in page.links()
-    assert "https://2.example/" not in page.links()
-
-
 def test_the_feed_of_the_selection_is_linked(app, add):
     add(tags=["a b"])
     alternates = [a for a in get_page(app, "/?tag=a+b").all("link") if a["rel"] == "alternate"]
     (feed,) = [a["href"] for a in alternates if a["type"] == "application/atom+xml"]
     assert parse_qs(urlsplit(feed).query) == {"tag": ["a b"]}
     assert b"<entry>" in app.get(urljoin("http://localhost/", feed), status=200).body
-
-
-def test_a_page_of_100_bookmarks_links_to_the_next(app, data, add):
-    for n in range(120):
-        bookmark = {"id": f"{n}", "uri": f"https://{n}.example/", "created": "2024-01-01T00:00:00Z"}
-        (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
-    first = get_page(app, "/")
-    (next_link,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
-    second = get_page(app, next_link)
-    uris = [{link for link in p.links() if link.startswith("https:")} for p in (first, second)]
-    assert [len(links) for links in uris] == [100, 20]
-    assert "120" in first.text
 
 
 def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
@@ -197,95 +195,57 @@ def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
 
 
 @pytest.mark.parametrize("uri", [
-    "javascript:alert(1)", "JavaScript:alert(1)", "javascript://a.example/%0aalert(1)",
-    "data:text/html,<script>alert(1)</script>", "DATA:text/html;base64,PHNjcmlwdD4=",
-    "vbscript:msgbox(1)", "file:///etc/passwd", "blob:https://a.example/x",
-    "view-source:https://a.example/", "x-unheard-of:x",
+    "javascript:alert(1)", "JavaScript://a.example/%0aalert(1)", "vbscript:msgbox(1)",
+    "data:text/html,<script>alert(1)</script>", "file:///etc/passwd", "x-unheard-of:x",
 ])  # fmt: skip
 def test_a_uri_of_a_dangerous_scheme_is_shown_as_text(app, add, uri):
     id = add(uri, title="Title")["id"]
     for path in ("/", f"/{id}"):
         page = get_page(app, path)
-        assert_harmless(page)
         assert uri in page.text
         links = [*page.links(), *(a["href"] for a in page.all("link"))]
         assert not [link for link in links if link.lower().startswith(uri[:6].lower())]
 
 
-@pytest.mark.parametrize("uri", [
-    "https://a.example/?a=1&copy=2&b=\"'", "HTTP://A.EXAMPLE/", "ftp://a.example/",
-    "mailto:a@b.example?subject=x", "magnet:?xt=urn:btih:x",
-])  # fmt: skip
-def test_a_uri_of_a_harmless_scheme_is_a_link(app, add, uri):
-    id = add(uri, title="Title")["id"]
-    for path in ("/", f"/{id}"):
-        assert uri in get_page(app, path).links()
+def test_a_uri_of_a_harmless_scheme_is_a_link(app, add):
+    for uri in (
+        "https://a.example/?a=1&copy=2&b=\"'", "HTTP://A.EXAMPLE/", "ftp://a.example/",
+        "mailto:a@b.example?subject=x", "magnet:?xt=urn:btih:x",
+    ):  # fmt: skip
+        id = add(uri, title="Title")["id"]
+        for path in ("/", f"/{id}"):
+            assert uri in get_page(app, path).links()
 
 
-@pytest.mark.parametrize(
-    "uri", ["http://[", "https://[::1", "http://a.example:port/", "https://@:/"]
-)
-def test_a_uri_that_cannot_be_split_is_shown(app, add, uri):
-    id = add(uri, title="Title")["id"]
-    for path in ("/", f"/{id}"):
-        assert "Title" in get_page(app, path).text
+def test_a_uri_that_cannot_be_split_is_shown(app, add):
+    for uri in ("http://[", "https://[::1", "http://a.example:port/", "https://@:/"):
+        id = add(uri, title=uri)["id"]
+        for path in ("/", f"/{id}"):
+            assert uri in get_page(app, path).text
 
 
 # --- The form ---
 
 
-def form_values(app, path):
-    """Return the values in the fields of the form that has a field for the uri."""
-    forms = app.get(path, headers=PAGE, status=200).forms.values()
-    (form,) = [form for form in forms if "uri" in form.fields]
-    return {name: form[name].value for name in ("uri", "title", "tags", "description")}
-
-
-def test_the_page_of_a_bookmark_has_its_values_in_a_form(app, hostile):
-    for bookmark in hostile:
-        page = get_page(app, f"/{bookmark['id']}")
-        assert_harmless(page)
-        assert bookmark["title"] in page.text
-        assert bookmark["uri"] in page.links()
-        filled = form_values(app, f"/{bookmark['id']}")
-        tags = [tag.strip() for tag in filled.pop("tags").split(",")]
-        assert filled | {"tags": tags} == {name: bookmark[name] for name in (*filled, "tags")}
-
-
 def test_the_query_fills_in_the_form(app):
     for value in HOSTILE:
-        values = {"uri": f"https://a.example/{value}"}
-        values |= dict.fromkeys(("title", "tags", "description"), value)
-        query = app.get("/-/add", values, headers=PAGE, status=200).request.query_string
-        assert form_values(app, f"/-/add?{query}") == values
-        assert_harmless(get_page(app, f"/-/add?{query}"))
+        values = dict.fromkeys(("title", "tags", "description"), value)
+        values["uri"] = f"https://a.example/{value}"
+        form = editor(app.get("/-/add", values, headers=PAGE, status=200))
+        assert {name: form[name].value for name in values} == values
     assert app.get("/", status=200).json == []
 
 
-def test_the_form_for_a_stored_uri_changes_that_bookmark(app, add):
-    bookmark = add("https://a.example/", title="Old", tags=["x"])
-    response = app.get("/-/add?uri=HTTPS://a.example&title=New", headers=PAGE, status=200)
-    (form,) = [form for form in response.forms.values() if "uri" in form.fields]
-    assert form["title"].value == "Old"
-    form["title"] = "Changed"
-    form.submit(status=303)
-    assert [(b["id"], b["title"]) for b in app.get("/", status=200).json] == [
-        (bookmark["id"], "Changed")
-    ]
-
-
 def test_a_bookmark_is_added_changed_and_deleted_with_forms(app):
-    (form,) = [f for f in app.get("/-/add", headers=PAGE).forms.values() if "uri" in f.fields]
+    form = open_form(app, "/-/add")
     form["uri"], form["title"], form["tags"] = "https://a.example/", "A & B", "x, y"
     response = form.submit(status=303).follow(headers=PAGE, status=200)
     assert "A &amp; B" in response.text
-
-    (form,) = [f for f in response.forms.values() if "uri" in f.fields]
+    form = editor(response)
     form["description"] = "One\r\nTwo"
     response = form.submit(status=303).follow(headers=PAGE, status=200)
     (bookmark,) = app.get("/", status=200).json
     assert (bookmark["description"], bookmark["tags"]) == ("One\nTwo", ["x", "y"])
-
     delete_form(response).submit(status=200)
     app.get(f"/{bookmark['id']}", status=410)
 
@@ -339,11 +299,6 @@ def test_a_bookmark_of_the_largest_size_can_be_put_back(app):
     assert new == old | {"id": new["id"], "modified": new["modified"]}
 
 
-def test_an_address_without_a_double_slash_is_put_back_as_it_was(app, add):
-    old = add("localhost:3000")
-    assert put_back(app, delete_with_a_form(app, old["id"]))["uri"] == "localhost:3000"
-
-
 def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
     id = add("https://a.example/", title="Old")["id"]
     response = delete_with_a_form(app, id, "?_list=tag%3Dx")
@@ -355,17 +310,15 @@ def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
 
 
 def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
-    old = add("https://a.example/", created="2001-02-03T04:05:06Z")
+    old = add("localhost:3000", created="2001-02-03T04:05:06Z")
     response = delete_with_a_form(app, old["id"], "?_list=tag%3Dx")
-    form = restore_form(response)
     with monkeypatch.context() as broken:
         broken.setattr(app.app.store, "transaction", lambda: 1 / 0)
-        response = form.submit(headers=PAGE, status=500)
+        response = restore_form(response).submit(headers=PAGE, status=500)
     assert "/?tag=x" in Page(response.text).links()
-    form = restore_form(response)
-    address = form.submit(status=303).headers["Location"]
+    address = restore_form(response).submit(status=303).headers["Location"]
     (new,) = app.get("/", status=200).json
-    assert new["created"] == "2001-02-03T04:05:06Z"
+    assert (new["uri"], new["created"]) == ("localhost:3000", "2001-02-03T04:05:06Z")
     assert address == f"http://localhost/?tag=x&restored=1#b-{new['id']}"
 
 
@@ -394,8 +347,12 @@ def delete_samples(app, number):
 
 
 def test_the_trash_lists_what_any_client_has_deleted(app):
+    page = app.get("/-/trash", headers=PAGE, status=200).html.main
+    assert page.select_one(".total").text == "Nothing here. A deleted bookmark is kept for 30 days."
+    assert page.select_one(".select") is None
     delete_samples(app, 3)
-    assert "/-/trash" in Page(app.get("/-/tools", headers=PAGE, status=200).text).links()
+    for path, status in (("/-/tools", 200), ("/a1", 410)):
+        assert "/-/trash" in get_page(app, path, status).links()
     page = app.get("/-/trash", headers=PAGE, status=200)
     assert_harmless(Page(page.text))
     items = page.html.select(".list > li")
@@ -443,26 +400,18 @@ def test_the_report_of_an_import_names_the_line_of_a_skipped_entry(app):
     assert page.select_one(".report span").text == "line 2"
 
 
-def test_an_empty_trash_has_nothing_to_select(app):
-    page = app.get("/-/trash", headers=PAGE, status=200).html.main
-    assert page.select_one(".total").text == "Nothing here. A deleted bookmark is kept for 30 days."
-    assert page.select_one(".select") is None
-
-
 def test_the_trash_has_pages(app, monkeypatch):
     for module in ("html.trash", "http.trash_actions"):
         monkeypatch.setattr(f"formats.{module}.PAGE_SIZE", 2)
     delete_samples(app, 5)
-    page = app.get("/-/trash", headers=PAGE, status=200)
-    numbers = []
-    while page:
-        numbers.append(len(page.html.select(".list > li")))
-        assert "5 bookmarks" in page.html.main.text
-        links = page.html.select("[rel=next]")
-        page = app.get(links[0]["href"], headers=PAGE, status=200) if links else None
-    assert numbers == [2, 2, 1]
+    path = "/-/trash"
+    for shown in (2, 2, 1):
+        page = app.get(path, headers=PAGE, status=200).html
+        assert len(page.select(".list > li")) == shown
+        assert "5 bookmarks" in page.main.text
+        path = page.select("[rel=next]")[0]["href"] if shown == 2 else None
+    assert not page.select("[rel=next]")
     page = app.get("/-/trash?offset=x", headers=PAGE, status=400)
-    assert "The service cannot read this." in page.html.main.text
     hint = "The parameter offset must be a whole number of at most 18 digits."
     assert page.html.select_one(".hint").text == hint
 
@@ -484,12 +433,6 @@ def test_a_service_that_keeps_nothing_offers_no_way_back(data, client):
     page = delete_with_a_form(app, "a")
     assert "Deleted:" in page.html.main.text and "/-/restore" not in page.text
     assert list((data / "bookmarks").iterdir()) == []
-
-
-def test_the_page_of_a_deleted_bookmark_leads_to_the_trash(app, add):
-    id = add()["id"]
-    app.delete(f"/{id}", status=204)
-    assert "/-/trash" in Page(app.get(f"/{id}", headers=PAGE, status=410).text).links()
 
 
 def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
@@ -518,13 +461,14 @@ def test_addresses_in_descriptions_are_links(app, add):
 
 
 @pytest.fixture
-def many(app, add):
+def many(add):
     """Ten bookmarks with the tag x, the newest first."""
-    times = [f"2024-01-{20 - n}T00:00:00Z" for n in range(10)]
-    return [
-        add(f"https://{n}.example/", title=f"T{n}", tags=["x", "unread"], created=times[n])
-        for n in range(10)
-    ]
+    bookmarks = []
+    for n in range(10):
+        created = f"2024-01-{20 - n}T00:00:00Z"
+        fields = {"title": f"T{n}", "tags": ["x", "unread"], "created": created}
+        bookmarks.append(add(f"https://{n}.example/", **fields))
+    return bookmarks
 
 
 def act_on_selected(app, many, action, numbers, status=303, path="/?tag=x", **fields):
@@ -540,18 +484,15 @@ def tags_of(app):
     return [bookmark["tags"] for bookmark in app.get("/", status=200).json]
 
 
-def test_checked_bookmarks_are_tagged(app, many):
+def test_checked_bookmarks_are_tagged_and_marked_as_read(app, many):
     response = act_on_selected(app, many, "add", [0, 2], tags="a, b")
     assert response.headers["Location"] == "http://localhost/?tag=x&changed=2"
     changed = ["x", "unread", "a", "b"]
     assert tags_of(app) == [changed, ["x", "unread"], changed, *[["x", "unread"]] * 7]
     act_on_selected(app, many, "remove", [2, 3], tags="a, X")
     assert tags_of(app)[2:4] == [["unread", "b"], ["unread"]]
-
-
-def test_checked_bookmarks_are_marked_as_read(app, many):
     act_on_selected(app, many, "read", [1])
-    assert tags_of(app)[:2] == [["x", "unread"], ["x"]]
+    assert tags_of(app)[:2] == [changed, ["x"]]
 
 
 def test_checked_bookmarks_are_deleted_and_put_back(app, many):
@@ -629,13 +570,6 @@ def test_a_uri_that_no_bookmark_has_is_no_empty_collection(app, add):
     assert "No bookmark matches" in page.html.main.text
 
 
-def test_an_empty_collection_has_the_link_of_its_feed(app):
-    page = app.get("/", headers=PAGE, status=200)
-    assert page.html.find("link", rel="alternate")["href"] == "/feed"
-    page = app.get("/tags", headers=PAGE, status=200)
-    assert "No bookmark has a tag yet." in page.html.main.text
-
-
 def test_the_tag_of_reading_later_ticks_its_checkbox(app):
     form = app.get("/-/add?uri=x:1&tags=a,Unread,b", status=200).forms[1]
     assert form["tags"].value == "a, b" and form["unread"].checked
@@ -643,23 +577,13 @@ def test_the_tag_of_reading_later_ticks_its_checkbox(app):
     assert tags_of(app) == [["a", "b", "unread"]]
 
 
-def test_all_bookmarks_of_a_page_of_a_thousand_are_deleted_and_put_back(app):
-    many = [{"uri": f"x:{n}", "title": f"T{n}", "tags": ["x"]} for n in range(1000)]
-    app.post_json("/-/import", many, status=200)
-    many = app.get("/", status=200).json
-    path = "/?tag=x&limit=1000"
-    page = act_on_selected(app, many, "delete", range(1000), status=200, path=path)
-    assert app.get("/", status=200).json == []
-    page.forms[1].submit(status=303)
-    assert len(app.get("/", status=200).json) == 1000
-
-
 def test_more_checked_bookmarks_than_a_form_may_have_are_refused(app):
-    fields = [("do", "delete"), *[("selected", "a")] * MAX_FIELDS]
-    multipart = app.encode_multipart(fields, [])
-    for type, body in (("application/x-www-form-urlencoded", urlencode(fields)), multipart):
-        page = app.post("/-/selected", body, PAGE | {"Content-Type": type}, status=400)
-        assert "More than 2,000 fields or checked boxes. Send fewer." in page.html.main.text
+    fields = [("do", "delete"), *[("selected", "a")] * 2_000]
+    for count, status in ((1_500, 404), (2_001, 400)):
+        multipart = app.encode_multipart(fields[:count], [])
+        for type, body in ((FORM, urlencode(fields[:count])), multipart):
+            page = app.post("/-/selected", body, PAGE | {"Content-Type": type}, status=status)
+    assert "More than 2,000 fields or checked boxes. Send fewer." in page.html.main.text
 
 
 # --- Reading later ---
@@ -727,11 +651,6 @@ def test_a_page_shows_addresses_that_differ_a_little(app, add):
     assert page.html.select_one(".total").text == "1 group"
 
 
-def test_a_name_of_an_unknown_field_in_a_form_is_ignored(app):
-    fields = {"uri": "https://a.example/", "nothing": "x"}
-    app.post("/-/add", fields, headers=PAGE, status=303)
-
-
 # --- The way back to a list ---
 
 
@@ -771,41 +690,48 @@ def test_links_and_forms_of_a_list_carry_its_query(app, add):
     assert {a["value"] for a in page.all("input") if a.get("name") == "_list"} == {back}
 
 
-def test_the_name_of_an_unknown_field_is_escaped(app):
+def test_the_name_of_an_unknown_field_is_escaped_and_ignored_in_forms_of_pages(app):
     values = {"uri": "https://a.example/", "<script>alert(1)</script>": "x"}
-    response = app.post("/", values, headers=PAGE, status=422)
-    page = Page(response.text)
+    page = Page(app.post("/", values, headers=PAGE, status=422).text)
     assert_harmless(page)
     assert "<script>alert(1)</script>" in page.text
+    app.post("/-/add", values, headers=PAGE, status=303)
 
 
 # --- The rest of the list ---
 
 
 def write_many(data, count):
+    bookmark = {
+        "title": "A bookmark has a title of a usual length",
+        "description": "A description of a hundred characters or so, as people write them. " * 2,
+        "created": "2024-01-01T00:00:00Z",
+    }
     for n in range(count):
-        bookmark = {
-            "id": f"{n}",
-            "uri": f"https://www.example-{n}.com/some/path/{n}?a=1&b=2",
-            "title": f"Bookmark {n} has a title of a usual length",
-            "description": "A description of a hundred characters or so, as people write them. "
-            * 2,
-            "tags": ["common", *(f"tag number {(4 * n + k) % 1000}" for k in range(4))],
-            "created": "2024-01-01T00:00:00Z",
-        }
+        bookmark["id"] = f"{n}"
+        bookmark["uri"] = f"https://www.example-{n}.com/some/path/{n}?a=1&b=2"
+        bookmark["tags"] = ["common", *(f"tag number {(4 * n + k) % 1000}" for k in range(4))]
         (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
 
 
 def test_a_page_of_50_bookmarks_has_at_most_66_kb(app, data):
-    write_many(data, 300)
+    write_many(data, 120)
     for path in ("/?limit=50", "/?limit=50&tag=common&offset=50", "/?limit=50&q=title"):
         response = app.get(path, headers=PAGE, status=200)
         assert len(response.body) <= 66_000
-        page = Page(response.text)
         assert response.text.count("formaction=") == 50
         assert 50 <= response.text.count("<li><a") <= 60
-        assert_harmless(page)
-    assert app.get("/", headers=PAGE, status=200).text.count("formaction=") == 100
+        assert_harmless(Page(response.text))
+
+
+def test_a_page_of_100_bookmarks_links_to_the_next(app, data):
+    write_many(data, 120)
+    first = get_page(app, "/")
+    (next_link,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
+    second = get_page(app, next_link)
+    uris = [{link for link in p.links() if link.startswith("https:")} for p in (first, second)]
+    assert [len(links) for links in uris] == [100, 20]
+    assert "120" in first.text
 
 
 def test_very_long_texts_are_cut_in_the_list(app, add):
@@ -852,14 +778,6 @@ def test_each_part_of_the_filter_has_a_link_that_removes_it(app, add):
     assert page.find(id="q")["value"] == "x" and page.h1.q.text == "x"
 
 
-def test_the_page_of_an_empty_collection_shows_how_to_start(app):
-    page = get_page(app, "/")
-    (form,) = [f for f in page.all("form") if f.get("class") == "import"]
-    assert (form["method"], form["action"]) == ("post", "/-/import")
-    assert form["enctype"] == "multipart/form-data"
-    assert any(a.get("name") == "file" and a["type"] == "file" for a in page.all("input"))
-
-
 def test_the_bookmarklet_opens_the_configured_address(client):
     for base in ("https://marks.example/my%20marks", "https://a.example/%22'"):
         app = client(base_url=base)
@@ -870,26 +788,28 @@ def test_the_bookmarklet_opens_the_configured_address(client):
 
 
 @pytest.mark.parametrize("q, marked", [
-    ("zurich", ["Zürich", "Zürich", "zurich", "zürich"]),
     ("ZÜRICH -nothing", ["Zürich", "Zürich", "zurich", "zürich"]),
     ("zur zurich", ["Zürich", "Zürich", "zurich", "zürich"]),
     ("strasse", ["STRASSE", "Straße"]),
     ('"b> &"', ["b> &"]),
     ('"fine two"', ["ﬁne\ntwo"]),
     ("fin or fi", ["ﬁn"]),
-    ("f", ["ﬁ"]),
-    ("!untagged or (#x and strasse)", ["STRASSE", "Straße"]),
-    ("#x", []),
+    ("(#x and strasse)", ["STRASSE", "Straße"]),
     ("not strass or #x", []),
 ])  # fmt: skip
 def test_the_matches_of_a_search_are_marked(app, add, q, marked):
-    description = "über Zürich: Straße ﬁne\ntwo words"
-    add("https://www.zurich.example/", title="Zürich <b> & STRASSE", tags=["zürich", "x"],
-        description=description)  # fmt: skip
+    fields = {"title": "Zürich <b> & STRASSE", "tags": ["zürich", "x"]}
+    fields["description"] = "über Zürich: Straße ﬁne\ntwo words"
+    add("https://www.zurich.example/", **fields)
     response = app.get("/", {"q": q}, headers=PAGE, status=200)
     assert_harmless(Page(response.text))
     assert [mark.text for mark in response.html.select(".list mark")] == marked
-    assert response.html.select_one(".list h2 + p").text == description
+    assert response.html.select_one(".list h2 + p").text == fields["description"]
+
+
+def test_a_search_for_accents_alone_marks_nothing(app, add):
+    add(title="abc")
+    assert app.get("/", {"q": '"\u0301'}, headers=PAGE, status=200).html.find("mark") is None
 
 
 @pytest.mark.parametrize("length, is_cut", [(2000, False), (2001, True)])
@@ -904,45 +824,30 @@ def test_a_list_cuts_a_description_of_more_than_2000_characters(app, add, length
 # --- Forms that could not be saved ---
 
 
-def parse_problem(response):
-    """Return the form on the page of a problem, and the page."""
-    assert_harmless(Page(response.text))
-    (form,) = [f for f in response.forms.values() if "uri" in f.fields]
-    return form, Page(response.text)
-
-
 def test_an_invalid_form_comes_back_with_errors_beside_its_fields(app):
-    values = {"uri": "none", "title": "<T>", "tags": "a, b", "description": "1\n\n2"}
-    form, page = parse_problem(app.post("/-/add", values, headers=PAGE, status=422))
+    values = {"uri": "none", "title": "<T>" * 2_000, "tags": "a, b", "description": "1\n\n2"}
+    page = app.post("/-/add", values, headers=PAGE, status=422)
+    form = editor(page)
     assert form.action == "/-/add"
     assert {name: form[name].value.replace("\r", "") for name in values} == values
-    (uri,) = [a for a in page.all("input") if a.get("name") == "uri"]
+    uri = page.html.find("input", {"name": "uri"})
     assert uri["aria-invalid"] == "true" and uri["aria-describedby"] == "uri-error"
-    assert any(a.get("id") == "uri-error" for a in page.all("div"))
-    assert any(a.get("role") == "alert" for a in page.all("div"))
+    assert page.html.find(id="uri-error")
+    alert = page.html.find(class_="alert", role="alert").text
+    assert " ".join(alert.split()) == "Not saved yet. Please correct: Address, Title"
+    assert page.text.count("at most 4,096 characters") == 1
 
 
 def test_a_form_with_the_uri_of_another_bookmark_comes_back_with_its_link(app, add):
     first, second = add("https://1.example/")["id"], add("https://2.example/")["id"]
-    form = next(f for f in app.get(f"/{second}", headers=PAGE).forms.values() if "uri" in f.fields)
+    form = open_form(app, f"/{second}")
     form["uri"], form["title"] = "https://1.example/", "Typed"
-    again, page = parse_problem(form.submit(headers=PAGE, status=409))
+    response = form.submit(headers=PAGE, status=409)
+    again = editor(response)
     assert (again.action, again["title"].value) == (f"/-/edit/{second}", "Typed")
+    page = Page(response.text)
     assert not WORDS_OF_THE_PROTOCOL.findall(page.text)
     assert f"http://localhost/{first}" in page.links()
-
-
-def test_a_form_of_an_old_version_comes_back_with_both_versions(app, add):
-    id = add("https://1.example/", title="Old", tags=["x"])["id"]
-    form = next(f for f in app.get(f"/{id}", headers=PAGE).forms.values() if "uri" in f.fields)
-    app.post_json(f"/{id}", {"title": "<Other>", "tags": []}, status=200)
-    form["title"], form["tags"] = "Mine", "x, y"
-    again, page = parse_problem(form.submit(headers=PAGE, status=412))
-    assert (again["title"].value, again["tags"].value) == ("Mine", "x, y")
-    assert "<Other>" in page.texts and "nothing" in page.texts
-    assert app.get(f"/{id}", status=200).json["title"] == "<Other>"
-    again.submit(status=303)
-    assert app.get(f"/{id}", status=200).json["tags"] == ["x", "y"]
 
 
 def test_deleting_an_old_version_shows_the_current_one(app, add):
@@ -961,7 +866,7 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     id = add("https://1.example/")["id"]
     app.delete(f"/{id}", status=204)
     values = {"uri": "https://1.example/", "title": "Typed", "_version": "x"}
-    form, _ = parse_problem(app.post(f"/-/edit/{id}", values, headers=PAGE, status=409))
+    form = editor(app.post(f"/-/edit/{id}", values, headers=PAGE, status=409))
     assert form.action == "/-/add"
     assert "Save it as a new bookmark" in form.text
     form.submit(status=303)
@@ -1046,15 +951,10 @@ def test_a_tag_is_renamed_only_to_a_new_name_and_deleted_only_by_its_button(app,
 
 def test_without_a_checked_tag_nothing_is_changed(app, add):
     add(tags=["x"])
-    for fields in ({"tags": "z"}, {"tags": "x"}, {"do": "delete"}):
-        app.post("/-/tags", fields, headers=PAGE, status=303)
+    empty = {"tag": "", "tags": "y", "do": "rename", "expected": "1"}
+    for fields in ({"tags": "z"}, {"tags": "x"}, {"do": "delete"}, empty):
+        app.post("/-/tags", fields, headers=PAGE, status="*")
     assert tags_of(app) == [["x"]]
-
-
-def test_a_change_of_tags_comes_back_after_an_internal_error(app, add, monkeypatch):
-    add(tags=["x"])
-    monkeypatch.setattr(app.app.store, "transaction", lambda: 1 / 0)
-    assert refused_retagging(app, 500, tags="typed").forms[1]["tags"].value == "typed"
 
 
 WORDS_OF_THE_PROTOCOL = re.compile(
@@ -1062,18 +962,15 @@ WORDS_OF_THE_PROTOCOL = re.compile(
     r"precondition|conflict|unprocessable|not found|gone)\b",
     re.IGNORECASE,
 )
-FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 
 
 @pytest.mark.parametrize("status, path, body, content_type", [
     (400, "/?limit=x&format=html", None, FORM),
     (400, "/-/add", b"\xff", FORM),
     (404, "/none", None, FORM),
-    (404, "/no/path", None, FORM),
     (405, "/feed", b"title=x", FORM),
     (406, "/feed", None, FORM),
     (410, "/deleted", None, FORM),
-    (410, "/deleted", b"title=x", FORM),
     (409, "/-/edit/deleted", b"uri=https://3.example/", FORM),
     (409, "/-/delete/deleted", b"_shown=old", FORM),
     (412, "/-/edit/one", b"uri=https://one.example/&title=x", FORM),
@@ -1082,7 +979,6 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
     (413, "/-/add", b"x" * 2_000_000, FORM),
     (415, "/-/add", b"x", "text/markdown"),
     (422, "/-/add", b"uri=none&title=x&tags=" + b"x" * 256, FORM),
-    (422, "/-/edit/one", b"uri=none", FORM),
     (422, "/-/retag", b"tag=&_list=tag%3Dx&do=add&tags=y", FORM),
     (412, "/-/retag", b"tag=x&do=add&tags=y&expected=7&_list=tag%3Dx", FORM),
     (422, "/", b'{"uri": "none"}', JSON),
@@ -1103,12 +999,13 @@ def test_no_page_has_words_of_the_protocol(app, status, path, body, content_type
 
 
 def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
-    id = add("https://1.example/")["id"]
+    id = add("https://1.example/", tags=["x"])["id"]
     monkeypatch.setattr(app.app.store, "transaction", lambda: 1 / 0)
     values = {"uri": "https://1.example/", "title": "Typed"}
     for address in (f"/-/edit/{id}", "/-/add"):
-        form, _ = parse_problem(app.post(address, values, headers=PAGE, status=500))
+        form = editor(app.post(address, values, headers=PAGE, status=500))
         assert (form.action, form["title"].value) == (address, "Typed")
+    assert refused_retagging(app, 500, tags="typed").forms[1]["tags"].value == "typed"
 
 
 def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
@@ -1169,18 +1066,6 @@ def test_the_page_of_a_change_has_the_number_of_unread_bookmarks_after_it(app, a
     assert "Unread 1" in page.html.header.text
 
 
-def test_a_search_for_accents_alone_marks_nothing(app, add):
-    add(title="abc")
-    assert app.get("/", {"q": '"\u0301'}, headers=PAGE, status=200).html.find("mark") is None
-
-
-def test_an_empty_tag_is_not_renamed(app, add):
-    add(tags=["x"])
-    sent = {"tag": "", "tags": "y", "do": "rename", "expected": "1"}
-    app.post("/-/tags", sent, headers=PAGE, status="*")
-    assert app.get("/").json[0]["tags"] == ["x"]
-
-
 # The first and the last filter are as long as a filter may be. In the page, each character of the
 # last one takes six.
 LONG_FILTERS = [
@@ -1192,7 +1077,7 @@ LONG_FILTERS = [
 ]
 
 
-@pytest.mark.parametrize("shown", [0, 1, 5, 30, 100])
+@pytest.mark.parametrize("shown", [0, 1, 30])
 def test_a_page_has_at_most_20_kb_for_each_bookmark_however_long_its_filter_is(app, add, shown):
     tags = [*(f"{n}-{'t' * 20}" for n in range(5)), "a", "b"]
     for number in range(shown + 1):
@@ -1224,22 +1109,11 @@ def test_a_page_whose_filter_is_too_long_for_links_says_so(app, add):
     assert page.html.select_one(".nothing").text.strip() == "No bookmark is left on this page."
 
 
-@pytest.mark.parametrize("do", ["delete", "read"])
-def test_a_long_form_has_a_short_answer(app, add, do):
-    """The query of the list stood beside each bookmark that was left alone."""
-    ids = [add(uri=f"x:{number}")["id"] for number in range(100)]
-    fields = [("do", do), ("_shown", ""), ("_list", urlencode({"q": "&" * 200_000}))]
-    fields += [("selected", id) for id in ids]
-    response = app.post("/-/selected", fields, headers=PAGE, status=412)
-    assert len(response.html.select(".buttons")) == 100
-    assert len(response.body) < 100 * 20_000
-
-
 def test_links_keep_a_filter_of_usual_length(app, add):
     filter = [("tag", "путешествия"), ("q", '"вокруг света" -black')]
-    add(tags=["путешествия", "книги"], title="вокруг света")
+    add(tags=["путешествия", "c++ & <d>"], title="вокруг света")
     page = app.get("/?" + urlencode(filter), headers=PAGE, status=200).html
-    expected = [*filter, ("tag", "книги")]
+    expected = [*filter, ("tag", "c++ & <d>")]
     links = [page.select(".tags a")[-1], page.select_one(".cloud a")]
     assert [parse_qsl(urlsplit(link["href"]).query) for link in links] == [expected] * 2
     (edit,) = [link for link in page.select(".actions a") if link.text == "Edit"]
@@ -1251,20 +1125,12 @@ def test_links_keep_a_filter_of_usual_length(app, add):
 def test_the_query_of_the_list_stands_once_in_a_page_about_many_bookmarks(app, many):
     list_query = "tag=" + "x" * 100_000
     sent = [("selected", bookmark["id"]) for bookmark in many]
-    sent += [("_list", list_query), ("_shown", ""), ("do", "delete")]
-    page = app.post("/-/selected", sent, headers=PAGE, status=412)
-    assert page.text.count("Changed since") == 1 and len(page.body) < 3 * len(list_query)
+    sent += [("_list", list_query), ("_shown", "")]
+    for do in ("read", "delete"):
+        page = app.post("/-/selected", [*sent, ("do", do)], headers=PAGE, status=412)
+        assert page.text.count("Changed since") == 1 and len(page.body) < 3 * len(list_query)
     form = page.html.select_one(".notice form")
     values = {name: form.find(attrs={"name": name})["value"] for name in ("_list", "_shown")}
     address = form.select("button")[1]["formaction"]
     app.post(address, values, headers=PAGE, status=200)
     assert len(app.get("/").json) == len(many) - 1
-
-
-def test_each_error_of_a_form_stands_once_below_its_field(app):
-    fields = {"uri": "x", "title": "t" * 5000}
-    page = app.post("/-/add", fields, headers=PAGE, status=422)
-    assert page.html.find(class_="alert").text.split() == [
-        "Not", "saved", "yet.", "Please", "correct:", "Address,", "Title",
-    ]  # fmt: skip
-    assert page.text.count("at most 4,096 characters") == 1
