@@ -14,7 +14,7 @@ from formats.http.request import MAX_BODY, MAX_FILE
 # Sizes are in bytes, times in seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # Large, so that the service refuses a body: waitress would respond in plain text.
+    # More than the service accepts, so that waitress does not refuse a body in plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
@@ -31,18 +31,23 @@ STOP_SECONDS = 4.0
 
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
-    """Return a server that SIGTERM or SIGINT ends after the current requests.
+    """Return a server. On SIGTERM or SIGINT, it finishes the current requests and stops.
 
     Raises OSError if it cannot listen.
     """
     # Other commands start faster without waitress.
     from formats.http.waitress_fixes import Dispatcher
 
-    # All threads inherit this mask, so only `sigwait` receives the signals.
+    # Block the signals in all threads, so that only `sigwait` receives them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
-    channels: dict[int, Any] = {}  # waitress keeps its connections in this dict.
-    settings = {**WAITRESS_SETTINGS, "map": channels, "_dispatcher": dispatcher}
+    # waitress keeps its connections in this dict, in which `stop_on_signal` finds unsent bytes.
+    channels: dict[int, Any] = {}
+    settings = {
+        **WAITRESS_SETTINGS,
+        "map": channels,
+        "_dispatcher": dispatcher,  # Private, but the only setting for threads that write.
+    }
     if trusted_proxy:
         settings["trusted_proxy"] = trusted_proxy
         settings["trusted_proxy_headers"] = PROXY_HEADERS
@@ -59,6 +64,7 @@ def _listen(
 
     from formats.http.waitress_fixes import GuardedChannel
 
+    # waitress has no setting for the class of its connections.
     waitress.server.BaseWSGIServer.channel_class = GuardedChannel
     try:
         return waitress.create_server(app, host=host, port=port, **settings)
