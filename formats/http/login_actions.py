@@ -41,11 +41,9 @@ def show_login(service: Service, request: Request) -> Response:
 
 
 def log_in(service: Service, request: Request) -> Response:
-    """POST /-/login: set the login cookie if the token is valid.
+    """POST /-/login: set the login cookie if the token is valid, and show the requested page.
 
-    Then redirect to the page that the user had requested. If that was a form, the
-    browser sends it again. The user must first confirm a form that does more than save
-    a bookmark.
+    If the user had sent a form without a login, the login form has its fields, too.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)
@@ -58,14 +56,25 @@ def log_in(service: Service, request: Request) -> Response:
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
-    response = see_other(site.url + target)
-    if pending_fields and target.startswith(_BOOKMARK_FORMS):
-        # 307 makes the browser send this form, with its pending fields, to the target.
-        response.status = "307 Temporary Redirect"
-    elif pending_fields:
-        response = respond_with(HTML, write_pending_form(site, target, pending_fields))
+    response = _respond_after_login(site, target, pending_fields)
     response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
     return response
+
+
+def _respond_after_login(site: Site, target: str, pending_fields: Parameters) -> Response:
+    """Respond in one of three ways, depending on what the user did before the login.
+
+    - The user opened a page: redirect to it.
+    - The user saved a bookmark: let the browser send the form to the target again.
+    - The user sent another form, which may delete bookmarks: ask for confirmation.
+    """
+    if not pending_fields:
+        return see_other(site.url + target)
+    if target.startswith(_BOOKMARK_FORMS):
+        response = see_other(site.url + target)
+        response.status = "307 Temporary Redirect"  # 303 would not send the form.
+        return response
+    return respond_with(HTML, write_pending_form(site, target, pending_fields))
 
 
 def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:
