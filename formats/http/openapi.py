@@ -14,8 +14,8 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# These schemas get all fields of a bookmark. openapi.json lists only exceptions in them,
-# such as `readOnly`.
+# These schemas get all fields of a bookmark. In openapi.json, they have only what overrides the
+# schema of a field, such as `readOnly`.
 _SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",
@@ -32,43 +32,53 @@ def document(base: str, version: str, *, needs_token: bool, public_read: bool) -
     """
     content, changed_at = _read()
     description = msgspec.json.decode(content)
-    components = description["components"]
-    _add_fields(components["schemas"])
-    _list_texts(components["schemas"], components["parameters"])
     description["info"]["version"] = version
     description["servers"] = [{"url": base}]
-    if not needs_token:
-        description["security"] = []  # openapi.json requires a token by default.
-    elif public_read:
-        for path in description["paths"].values():
-            for method in {"get", "head"} & path.keys():
-                path[method]["security"] = [{}]  # No credentials.
+    _set_properties(description["components"]["schemas"])
+    _set_field_names(description["components"])
+    _set_security(description, needs_token, public_read)
     body = msgspec.json.encode(description) + b"\n"
     digest = int.from_bytes(sha256(body).digest()[:16])
     return Asset(MEDIA_TYPE, body, digest, changed_at)
 
 
-def _add_fields(schemas: dict[str, Any]) -> None:
+def _set_properties(schemas: dict[str, Any]) -> None:
     for name in _SCHEMAS_WITH_ALL_FIELDS:
-        exceptions = schemas[name]["properties"]
+        overrides = schemas[name]["properties"]
         schemas[name]["properties"] = {
-            field: _schema(field) | exceptions.get(field, {}) for field in FIELDS
+            field: _reference(field) | overrides.get(field, {}) for field in FIELDS
         }
     schemas["Bookmark"]["required"] = list(FIELDS)
     schemas["WholeBookmark"]["required"] = list(WRITABLE_FIELDS)
 
 
-def _list_texts(schemas: dict[str, Any], parameters: dict[str, Any]) -> None:
-    """List the fields of /{id}/{field}. openapi.json describes /{id}/tags separately."""
+def _set_field_names(components: dict[str, Any]) -> None:
+    """Name the fields of /{id}/{field}. openapi.json describes /{id}/tags separately."""
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
-    schemas["WritableField"]["anyOf"] = [_schema(name) for name in writable_texts]
+    references = [_reference(name) for name in writable_texts]
+    components["schemas"]["WritableField"]["anyOf"] = references
+    parameters = components["parameters"]
     parameters["field"]["schema"]["enum"] = texts
     parameters["writableField"]["schema"]["enum"] = writable_texts
 
 
-def _schema(field: str) -> dict[str, Any]:
+def _reference(field: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{field.capitalize()}"}
+
+
+def _set_security(
+    description: dict[str, Any], needs_token: bool, public_read: bool
+) -> None:
+    """Say which operations need a token. In openapi.json, all of them do."""
+    if not needs_token:
+        description["security"] = []
+    elif public_read:
+        for path in description["paths"].values():
+            for method in ("get", "head"):
+                if method in path:
+                    # An empty requirement in the list means that credentials are optional.
+                    path[method]["security"] = [{}]
 
 
 @functools.cache
