@@ -11,14 +11,14 @@ from storage.errors import Invalid, Malformed
 
 MAX_FIELDS = 2_000  # The form of a list sends a field for each checked bookmark.
 _TOO_MANY_TEXT = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields, whose values are tags separated by commas.
+# A form may repeat these fields. Each value is a list of tags separated by commas.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
     "tag_names",  # The name in linkding's API.
 }
-# A form may also repeat these fields, whose values are taken whole.
+# A form may also repeat these fields. Each value is taken whole, even with commas.
 _REPEATED_FIELDS = {
     "tag",  # A tag in the filter of a list.
     "selected",  # The id of a checked bookmark.
@@ -79,11 +79,9 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
     if not parameters.get("boundary"):
         raise Malformed("The Content-Type of the multipart form has no boundary.")
     boundary = parameters["boundary"].encode("utf-8")
-    parts: list[_Part] = []
     try:
         with PushMultipartParser(boundary) as parser:
-            for event in parser.parse(body):
-                _add_event(parts, event)
+            parts = _join_pieces(parser.parse(body))
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
     if not all(part.name for part in parts):  # RFC 7578 section 4.2
@@ -91,16 +89,17 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
     return parts
 
 
-def _add_event(parts: list[_Part], event: MultipartSegment | bytearray | None) -> None:
-    """Add the start of a part or a piece of its value. None means the end of the part."""
-    if event is None:
-        return
-    if not isinstance(event, MultipartSegment):
-        parts[-1].value.extend(event)
-        return
-    if len(parts) == MAX_FIELDS:
-        raise Malformed(_TOO_MANY_TEXT)
-    parts.append(_Part(event.name, event.filename, bytearray()))
+def _join_pieces(events: Iterable[MultipartSegment | bytearray | None]) -> list[_Part]:
+    """Return the parts. Each one arrives as its head, the pieces of its value, and None."""
+    parts: list[_Part] = []
+    for event in events:
+        if isinstance(event, MultipartSegment):
+            if len(parts) == MAX_FIELDS:
+                raise Malformed(_TOO_MANY_TEXT)
+            parts.append(_Part(event.name, event.filename, bytearray()))
+        elif event:
+            parts[-1].value.extend(event)
+    return parts
 
 
 def _decode(value: bytearray) -> str:
@@ -111,8 +110,9 @@ def _decode(value: bytearray) -> str:
 
 
 def fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return the fields by name: lists for repeated fields and tags, otherwise strings.
+    """Return a list for each field that may be repeated, and a string for each other field.
 
+    For example, `tags=a,b&tags=c&title=x` becomes `{"title": "x", "tags": ["a", "b", "c"]}`.
     Raises Invalid if another field occurs twice.
     """
     fields: dict[str, object] = {}
