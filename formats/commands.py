@@ -60,7 +60,8 @@ def check_files(options: argparse.Namespace) -> int:
     _print_trash([finding for finding in remaining if finding.is_in_trash])
     if options.similar:
         _print_similar(_open(options, data))
-    return int(not all(problem.is_harmless for problem in problems))
+    has_harmful_problem = any(not problem.is_harmless for problem in problems)
+    return int(has_harmful_problem)
 
 
 def _print_trash(findings: Sequence[Finding]) -> None:
@@ -98,8 +99,11 @@ def import_files(options: argparse.Namespace) -> int:
                 _import_file(importer, name, options.format)
         except KeyboardInterrupt:
             if not options.dry_run:
-                stored = f"bookmarks: interrupted. Stored so far: {importer.report.summary()}."
-                print(stored, "Run the same command again to import the rest.", file=sys.stderr)
+                print(
+                    f"bookmarks: interrupted. Stored so far: {importer.report.summary()}. "
+                    "Run the same command again to import the rest.",
+                    file=sys.stderr,
+                )
             raise
     for name, number in importer.report.not_read.items():
         print(f"not read: {number} x {name}", file=sys.stderr)
@@ -136,8 +140,9 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
     """Yield the entries of a file, or for an unreadable file a skipped entry with the reason."""
+    file_name = "" if name == "-" else name
     try:
-        yield from read_entries(_read(name), format, "" if name == "-" else name)
+        yield from read_entries(_read(name), format, file_name)
     except Malformed as error:
         yield ImportedEntry(_WHOLE_FILE, {}, str(error))
     except OSError as error:
@@ -188,7 +193,7 @@ def export(options: argparse.Namespace) -> int:
     listing = Listing(_open_existing(options).select(query))
     try:
         write_file(options.file, formats.LISTS[format](listing))
-    except BrokenPipeError:
+    except BrokenPipeError:  # The program that reads the output has ended, as `head` does.
         raise
     except OSError as error:  # Its text may name a temporary file, so it is not printed.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
@@ -292,7 +297,7 @@ def delete(options: argparse.Namespace) -> int:
 
 
 def _delete_one(store: Store, id: str) -> None:
-    rules.clean({"id": id})  # An id such as ../x would name a file outside of the data folder.
+    rules.clean_value("id", id)  # An id such as ../x would name a file outside of the data folder.
     with store.transaction() as folder:
         folder.delete(folder.get(id))
 
@@ -325,13 +330,12 @@ def _open(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder. Print a notice if it is new, as after a misspelt name."""
+    """Return the store of a folder. Warn if the data folder is new: its name may be misspelt."""
     is_new = not Path(options.data, "bookmarks").is_dir()
     store = _open(options, folder)
-    if is_new and options.dry_run:
-        print(f"bookmarks: {options.data} would be a new data folder.", file=sys.stderr)
-    elif is_new:
-        print(f"bookmarks: {options.data} is a new data folder.", file=sys.stderr)
+    if is_new:
+        verb = "would be" if options.dry_run else "is"
+        print(f"bookmarks: {options.data} {verb} a new data folder.", file=sys.stderr)
     return store
 
 

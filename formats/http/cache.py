@@ -14,6 +14,7 @@ from storage.store import Store
 MAX_SIZE = 16 * 1024 * 1024  # The bytes of all cached responses.
 MAX_RESPONSE_SIZE = 256 * 1024  # A response of more bytes is not cached.
 OVERHEAD = 2048  # The bytes that Python needs beside the body of a response.
+_COPIES_OF_KEY = 5  # The key itself, and up to four addresses in the header Link.
 
 # Without credentials, because visitors have a separate cache.
 _KEY_VARIABLES = (
@@ -24,7 +25,7 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-# Requests with these are not cached, because conditions with dates depend on the time.
+# Requests with these headers are not cached, because conditions with dates depend on the time.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 # Whether the service has tokens, and the values of _KEY_VARIABLES.
 _Key = tuple[bool | str | None, ...]
@@ -54,21 +55,22 @@ class ResponseCache:
         if key is None:
             return make_response(request)
         cached = self._responses.get(key)
-        if cached and cached.change_count == self.store.refresh():
-            return cached.response
-        # Read the count first: the store may change while the response is made.
+        if cached:
+            current_count = self.store.refresh()
+            if cached.change_count == current_count:
+                return cached.response
+        # Read the count first, because the store may change while the response is made.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))
         return response
 
     def _add(self, key: _Key, cached: _Cached) -> None:
-        # Without inotify, each request compares all files. A cache would save little.
+        # Without inotify, `refresh` compares all files, so a cache would save little.
         if self.store.lacks_inotify():
             return
         key_size = sum(len(value) for value in key if isinstance(value, str))
-        # The header Link may repeat the query four times.
-        size = OVERHEAD + len(cached.response.body) + 5 * key_size
+        size = OVERHEAD + len(cached.response.body) + _COPIES_OF_KEY * key_size
         if size > MAX_RESPONSE_SIZE:
             return
         if self._size + size > MAX_SIZE:

@@ -17,13 +17,12 @@ from storage.watch import warn_once
 
 LOGIN_COOKIE = "bookmarks-login"
 MIN_TOKEN_LENGTH = 16  # In characters.
-_HOW_TO_MAKE_A_TOKEN = "Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 LOGIN_SECONDS = 365 * 24 * 3600
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # Reading the file raises the error, too.
+    with suppress(OSError):  # The caller reads the file, too, and reports the error.
         if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
@@ -32,7 +31,8 @@ def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
     if any(len(token.decode(errors="replace")) < MIN_TOKEN_LENGTH for token in tokens):
         warn_once(
             f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed. "
-            f"Replace it in {place}. {_HOW_TO_MAKE_A_TOKEN}"
+            f"Replace it in {place}. Make one with: "
+            "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
         )
 
 
@@ -66,12 +66,12 @@ def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
     if token is None:
         return ()
     if isinstance(token, str):
-        token = [token]
+        return encode_tokens([token])
     tokens = [text.strip() for text in token]
     if not tokens or "" in tokens:
         reason = "must not be empty: give BOOKMARKS_TOKEN a value, or unset it"
         raise Invalid([("token", reason)])
-    # For bytes that are not UTF-8, Python puts surrogates into os.environ.
+    # In os.environ, surrogates stand for bytes that are not UTF-8. Restore these bytes.
     return tuple(text.encode(errors="surrogateescape") for text in tokens)
 
 

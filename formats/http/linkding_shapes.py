@@ -150,9 +150,9 @@ def fields_to_store(
 def _new_description(sent: Members, stored: str) -> str:
     description, notes = _split_notes(stored)
     if "description" in sent:
-        description = rules.clean({"description": sent["description"]})["description"]
+        description = rules.clean_value("description", sent["description"])
     if "notes" in sent:
-        notes = rules.clean({"description": sent["notes"]})["description"]
+        notes = rules.clean_value("description", sent["notes"])
     return _join_notes(description, notes)
 
 
@@ -163,16 +163,14 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
     names = stored_names
     if "tag_names" in sent:
         names = parse_tags(sent["tag_names"])
-    flags = set()
+    flags = stored_flags.copy()
     for flag, tag in TAG_BY_FLAG.items():
-        is_set = tag in stored_flags
         if flag in sent:
-            is_set = sent[flag] in _TRUE_IN_JSON_OR_FORM
-        if is_set:
-            flags.add(tag)
+            flags.discard(tag)
+            if sent[flag] in _TRUE_IN_JSON_OR_FORM:
+                flags.add(tag)
     if names == stored_names and flags == stored_flags:
-        # Keep the order of the tags, because another order would be a change.
-        return stored
+        return stored  # Another order of the same tags would be a change.
     return (*names, *sorted(flags))
 
 
@@ -182,7 +180,7 @@ def parse_tags(names: object) -> tuple[str, ...]:
         names = [names]
     if isinstance(names, list):
         names = _split_at_commas(names)
-    tags = rules.clean({"tags": names})["tags"]
+    tags = rules.clean_value("tags", names)
     return tuple(tag.replace(LINKDING_SPACE, " ") for tag in tags)
 
 
