@@ -44,6 +44,9 @@ _ROOT_FOLDERS = frozenset(
 )
 # In the outermost object, these members are containers both as arrays and as objects.
 _ENTRY_CONTAINERS = _ENTRY_LISTS | _ROOT_FOLDERS
+# All entries in these containers get these tags.
+_TAGS_OF_CONTAINERS = {"pinnedLinks": ("starred",)}  # Linkwarden
+_TRASH = "trash"  # Vivaldi and Opera
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 
 # A deeper document would exceed Python's recursion limit.
@@ -66,19 +69,18 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         raise Malformed(f"The JSON document {message}.") from None
     if not isinstance(document, list | dict):
         raise Malformed("The JSON document must be an array or an object.")
-    walk = _Walk(document)
-    yield from walk.entries_in(document, _Position())
-    # The walk has counted these values.
-    yield from walk.unused_values.entries()
+    reader = _Reader(document)
+    yield from reader.read(document, _Position())
+    yield from reader.unused_values.entries()
 
 
 class _Position(NamedTuple):
-    """Where a value stands in the document."""
+    """Where a value is, such as the inner array in `{"lists": [{"name": "Work", "links": []}]}`."""
 
-    path: str = ""  # Such as `bookmarks[3].children[0]`.
-    name: str = ""  # The innermost member around the value, such as `children`.
-    depth: int = 0  # The number of arrays and objects around it.
-    tags: tuple[str, ...] = ()  # The tags of the folders around it.
+    path: str = ""  # Such as `lists[0].links`.
+    name: str = ""  # The innermost member around the value, such as `links`.
+    depth: int = 0  # The number of arrays and objects around it, such as 3.
+    tags: tuple[str, ...] = ()  # The tags of the folders around it, such as ("Work",).
 
     def of_item(self, index: int) -> "_Position":
         return self._replace(path=f"{self.path}[{index}]", depth=self.depth + 1)
@@ -90,50 +92,44 @@ class _Position(NamedTuple):
         return _Position(path, name, self.depth + 1, tags)
 
 
-class _Walk:
-    """Yields the entries of a document in order."""
+class _Reader:
+    """Reads a document in order, and counts the values that it does not use."""
 
     def __init__(self, document: object) -> None:
         self.unused_values = UnusedValues()
         self._listed_folders = _read_listed_folders(document)
 
-    def entries_in(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
+    def read(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
+        """Yield the entries in an array, a folder, an entry or an address."""
         if position.depth > _MAX_DEPTH:
             yield ImportedEntry(position.path, {}, "is nested too deeply")
-        elif isinstance(value, dict):
-            members = flatten_repository(value)
-            containers = _find_containers(members, position)
-            if containers:
-                yield from self._entries_in_folder(members, containers, position)
-            else:
-                yield from self._entry_of_object(members, position)
         elif isinstance(value, list):
             for index, item in enumerate(value):
-                yield from self.entries_in(item, position.of_item(index))
+                yield from self.read(item, position.of_item(index))
+        elif isinstance(value, dict):
+            yield from self._read_object(flatten_repository(value), position)
         elif isinstance(value, str):
             yield _foreign_entry({"uri": value}, position.path, position.tags)
         else:
             yield ImportedEntry(position.path, {}, "is no object")
 
-    def _entries_in_folder(
-        self, members: Members, containers: Members, position: _Position
-    ) -> Iterator[ImportedEntry]:
-        """Yield the entries in containers, such as `{"name": "a", "children": […]}`."""
-        others = {name: value for name, value in members.items() if name not in containers}
-        self._count_unused(others)
+    def _read_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
+        """Yield an entry, or those in the containers of a folder, such as `"children": [...]`."""
+        containers = _find_containers(members, position)
+        if not containers:
+            yield from self._read_entry(members, position)
+            return
+        details = {name: value for name, value in members.items() if name not in containers}
+        self._count_unused(details)
         tags = (position.tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
-            inner_tags = tags
-            if name == "pinnedLinks":  # Linkwarden
-                inner_tags = (*tags, "starred")
-            entries = self.entries_in(value, position.of_member(name, inner_tags))
-            if name == "trash":  # Vivaldi and Opera
-                for entry in entries:
-                    yield ignored_entry(entry.place)
-            else:
-                yield from entries
+            inner_tags = tags + _TAGS_OF_CONTAINERS.get(name, ())
+            entries = self.read(value, position.of_member(name, inner_tags))
+            if name == _TRASH:
+                entries = (ignored_entry(entry.place) for entry in entries)
+            yield from entries
 
-    def _entry_of_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
+    def _read_entry(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
         """Yield the entry in an object, unless it is an empty folder."""
         tags = position.tags + self._tags_of_ids(members.get("lists"))
         # An export of this service has no folders.
@@ -143,12 +139,12 @@ class _Walk:
             entry = _foreign_entry(members, position.path, tags)
             if entry.skip_reason != IGNORED:
                 self._count_unused(members)
-        has_no_uri = entry.skip_reason == NO_URI
-        if has_no_uri and position.depth == 0:
-            raise Malformed(f"The JSON object has no uri. {_ADVICE}")
         is_folder = position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES
-        is_empty_folder = has_no_uri and is_folder
-        if not is_empty_folder:
+        if entry.skip_reason != NO_URI:
+            yield entry
+        elif position.depth == 0:
+            raise Malformed(f"The JSON object has no uri. {_ADVICE}")
+        elif not is_folder:
             yield entry
 
     def _count_unused(self, members: Members) -> None:
@@ -247,7 +243,7 @@ def _is_container(name: str, value: object) -> bool:
         return name in _ROOT_FOLDERS
     if not isinstance(value, list):
         return False
-    if name in _FOLDER_LISTS:  # In an entry of Karakeep, `lists` has ids.
+    if name in _FOLDER_LISTS:  # In an entry of Karakeep, `lists` has ids of folders.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _ENTRY_CONTAINERS
 
