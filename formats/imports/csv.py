@@ -31,8 +31,8 @@ from storage.importer import NOTE
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-# Every version of this service has exported these columns.
-_OWN_COLUMNS = frozenset({"id", "uri", "created", "modified"})
+# This service exports its fields as columns: these in each version, others only in some.
+_COLUMNS_OF_EVERY_VERSION = {"id", "uri", "created", "modified"}
 _PART_OF_ROW_TEXT = "may be a part of a row, because a quotation mark above is not closed"
 
 _NumberedLines = Iterator[tuple[int, str]]
@@ -43,9 +43,8 @@ class _Row(NamedTuple):
 
     number: int  # The number of its first line.
     lines: list[str]
-    cells: list[str]
-    error: str = ""
-    has_misplaced_quote: bool = False  # With this error, `cells` may be wrong.
+    cells: list[str]  # Empty if the row cannot be read.
+    error: str  # With cells, it is a misplaced quotation mark, and they may be wrong.
 
     @property
     def text(self) -> str:
@@ -108,7 +107,7 @@ def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_R
             # An unclosed quotation mark may have joined the further lines to this row.
             yield from _read_single_lines(row.lines[1:], number + 1, delimiter, width)
         elif len(row.cells) < width and not row.lines[-1].endswith("\n"):
-            yield row._replace(error=CUT_OFF)
+            yield row._replace(cells=[], error=CUT_OFF)
         else:
             yield row
 
@@ -121,24 +120,25 @@ def _read_single_lines(
             continue
         row = _read_row(number, line, iter(()), delimiter)
         if not row.error and len(row.cells) < width:
-            row = row._replace(error=_PART_OF_ROW_TEXT)
+            row = row._replace(cells=[], error=_PART_OF_ROW_TEXT)
         yield row
 
 
 def _read_row(number: int, line: str, lines: _NumberedLines, delimiter: str) -> _Row:
     """Return the row that begins with `line`; a quoted cell may continue in `lines`."""
     row_lines: list[str] = []
-    row = _Row(number, row_lines, [])
     all_lines = chain([(number, line)], lines)
     reader = csv.reader(_collect(all_lines, row_lines), delimiter=delimiter, strict=True)
+    cells: list[str] = []
+    error = ""
     try:
-        return row._replace(cells=next(reader))
-    except Malformed as error:
-        return row._replace(error=str(error))
-    except csv.Error as error:
+        cells = next(reader)
+    except Malformed as malformed:
+        error = str(malformed)
+    except csv.Error as misplaced_quote:
         cells = next(csv.reader([line], delimiter=delimiter))
-        message = f"has a misplaced quotation mark: {error}"
-        return row._replace(cells=cells, error=message, has_misplaced_quote=True)
+        error = f"has a misplaced quotation mark: {misplaced_quote}"
+    return _Row(number, row_lines, cells, error)
 
 
 def _collect(lines: _NumberedLines, row_lines: list[str]) -> Iterator[str]:
@@ -161,40 +161,42 @@ class _Table:
     def __init__(self, names: Sequence[str]) -> None:
         self.unused_values = UnusedValues()
         self._names = names
-        # All own columns are there, and only columns for fields.
-        self._is_own = _OWN_COLUMNS <= set(names) <= FIELDS.keys()
+        self._is_own_export = _COLUMNS_OF_EVERY_VERSION <= set(names) <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
         """Return the entry in a row, skipped if its uri is missing or may be wrong."""
-        if row.error and not row.has_misplaced_quote:
+        if not row.cells:
             return _skip(row, row.text, row.error)
         if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows.
             return ignored_entry(row.number)
         self._count_unused(row.cells)
-        fields = self._fields(row.cells)
-        if row.has_misplaced_quote:
+        fields = self._fields_of_cells(row.cells)
+        if row.error:
             return _entry_with_misplaced_quote(row, fields)
-        title = ", ".join(filter(None, row.cells))
+        return self._entry_of_row(row, fields)
+
+    def _entry_of_row(self, row: _Row, fields: dict[str, object]) -> ImportedEntry:
+        entry = entry_with_uri(row.number, fields)
+        reason = entry.skip_reason
         # Some programs leave out empty cells at the end of a row.
         if len(row.cells) < len(self._names) and not _has_whole_uri(fields):
-            return _skip(row, title, f"has {len(row.cells)} cells, not {len(self._names)}")
-        entry = entry_with_uri(row.number, fields)
-        if entry.skip_reason:
-            return _skip(row, title, entry.skip_reason)
+            reason = f"has {len(row.cells)} cells, not {len(self._names)}"
+        if reason:
+            return _skip(row, ", ".join(filter(None, row.cells)), reason)
         return entry
 
     def _count_unused(self, cells: Sequence[str]) -> None:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
-            if self._is_own and name in FIELDS:
+            if self._is_own_export and name in FIELDS:
                 continue
             if not is_used(name, cell.strip()):
                 self.unused_values.add(name or "a column without a name")
 
-    def _fields(self, cells: Sequence[str]) -> dict[str, object]:
-        if self._is_own:
+    def _fields_of_cells(self, cells: Sequence[str]) -> dict[str, object]:
+        if self._is_own_export:
             return _own_fields(self._names, cells)
         columns = zip(self._names, map(str.strip, cells), strict=False)
-        return read_fields(columns, _tags)
+        return read_fields(columns, _tags_in_cell)
 
 
 def _has_whole_uri(fields: dict[str, object]) -> bool:
@@ -204,26 +206,25 @@ def _has_whole_uri(fields: dict[str, object]) -> bool:
 
 
 def _entry_with_misplaced_quote(row: _Row, fields: dict[str, object]) -> ImportedEntry:
-    if _is_certain(str(fields.get("uri", "")), row):
+    if _is_right_uri(str(fields.get("uri", "")), row):
         return ImportedEntry(row.number, {**fields, NOTE: row.error})
     return _skip(row, row.text, row.error)
 
 
-def _is_certain(uri: str, row: _Row) -> bool:
+def _is_right_uri(uri: str, row: _Row) -> bool:
     """Return whether the misplaced quotation mark has left the uri as it is in the row."""
     if not URI.fullmatch(uri) or '"' in uri or uri not in row.text:
         return False
-    is_unclosed = row.text.count('"') % 2 == 1
-    is_in_last_cell = row.cells[-1].strip() == uri
-    may_include_other_cells = is_unclosed and is_in_last_cell
-    return not may_include_other_cells
+    is_closed = row.text.count('"') % 2 == 0
+    # After an unclosed quotation mark, the last cell may include others.
+    return is_closed or row.cells[-1].strip() != uri
 
 
-def _skip(row: _Row, title: str, reason: str) -> ImportedEntry:
+def _skip(row: _Row, row_text: str, reason: str) -> ImportedEntry:
     """Return a skipped entry. If the row has several lines, the reason names the last line."""
     if len(row.lines) > 1:
         reason = f"{reason}, up to line {row.number + len(row.lines) - 1}"
-    return ImportedEntry(row.number, {"title": title}, reason)
+    return ImportedEntry(row.number, {"title": row_text}, reason)
 
 
 def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
@@ -239,7 +240,7 @@ def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]
     return fields
 
 
-def _tags(cell: str) -> Sequence[object]:
+def _tags_in_cell(cell: str) -> Sequence[object]:
     """Return the tags in a cell such as `["a", "b"]`, `a,b`, `a|b` or `a;b`."""
     if cell in WORDS_FOR_NO_TAG:
         return []
