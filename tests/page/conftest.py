@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +22,10 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.conftest import website
+from tests.conftest import until, website
 
+# Chromium without windows, toolbars and dialogs, which needs half of the CPU time.
+SHELL = shutil.which("chromium-headless-shell")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
@@ -174,7 +177,24 @@ def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
     """Run a headless Chromium for all tests; skip them without one, but fail in CI."""
     require_chromium()
-    options = chromium_options(tmp_path_factory.mktemp("chromium"))
+    profile = tmp_path_factory.mktemp("chromium")
+    options = chromium_options(profile)
+    if SHELL is None:
+        yield from drive(options)
+        return
+    command = [SHELL, *options.arguments, "--remote-debugging-port=0", "about:blank"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as shell:
+        port = profile / "DevToolsActivePort"  # Chromium writes the port into this file.
+        until(port.exists)
+        # chromedriver cannot start the shell, but control a running one.
+        options = webdriver.ChromeOptions()
+        options.debugger_address = f"127.0.0.1:{port.read_text().split()[0]}"
+        yield from drive(options)
+        shell.terminate()
+
+
+def drive(options: webdriver.ChromeOptions) -> Iterator[webdriver.Chrome]:
+    """Control a Chromium with these options, and log the messages in its console."""
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, Driver(DRIVER))
     yield driver
