@@ -65,7 +65,7 @@ def check_files(options: argparse.Namespace) -> int:
 
 
 def _print_trash(findings: Sequence[Finding]) -> None:
-    expired_count = len([finding for finding in findings if finding.is_safe_to_remove])
+    expired_count = sum(finding.is_safe_to_remove for finding in findings)
     kept_count = len(findings) - expired_count
     if kept_count:
         print(f"kept: {_deleted(kept_count)}, which can be put back")

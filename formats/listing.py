@@ -28,9 +28,7 @@ _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 # The parameters of a link from a form back to its list.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# Each link on a page of a list repeats the filter. All repetitions together may have this many
-# characters for each bookmark on the page.
-_MAX_REPETITION_PER_BOOKMARK = 2_500
+_MAX_REPETITION_PER_BOOKMARK = 2_500  # Characters of filters in links.
 _LINKS_OF_PAGE = 8  # The links that repeat the filter, without those to tags.
 
 
@@ -107,7 +105,7 @@ class Listing:
     def can_repeat_filter(self, number_of_links: int) -> bool:
         """Return whether the filter is short enough for this many links to repeat it.
 
-        Otherwise, a long filter would make the page many times longer than its bookmarks do.
+        Otherwise, the links would be much longer than the bookmarks on the page.
         """
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links
@@ -164,10 +162,7 @@ class Listing:
 
     @property
     def list_query(self) -> str:
-        """The query that `list_address` needs for a link back to this page of the list.
-
-        The query is empty if links must not repeat the filter.
-        """
+        """The query for a link back to this page, or an empty one if it is too long for links."""
         if self.has_long_filter:
             return ""
         return urlencode(known_parameters(self.view.parameters, _LIST_QUERY_PARAMETERS))

@@ -79,7 +79,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark."""
 
     id: str = ""  # Empty in a form that adds a bookmark.
-    # The text of each field. A form that was opened before an upgrade lacks new fields.
+    # By the names of fields. A form that was opened before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
     unread: bool = False  # Whether the bookmark has the tag UNREAD, which `texts` lacks.
     # Digests of the values that were stored when the form was opened: `uri:1a2b title:3c4d`.
@@ -147,10 +147,10 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         conflicts: list[str] = []
         for name, value in fields.items():
             sent = _digest(name, value)
-            stored = stored_digests[name]
             if sent in opened_digests:  # The user has not changed the field.
                 continue
             changed[name] = value
+            stored = stored_digests[name]
             is_changed_by_other = stored not in opened_digests
             if is_changed_by_other and stored != sent:
                 conflicts.append(name)
@@ -183,7 +183,7 @@ def texts_of(bookmark: Bookmark) -> dict[str, str]:
 
 
 def _stored_digests(entry: Entry) -> dict[str, str]:
-    """Return the digests of the fields that the bookmark's form sends if nothing is changed."""
+    """Return digests of the values that the bookmark's form sends if the user changes nothing."""
     digests = {}
     for name in LABELS:
         value = getattr(entry.bookmark, name)
@@ -200,12 +200,12 @@ def _digest(name: str, value: object) -> str:
 
 
 def shown_version(entry: Entry) -> str:
-    """Return an id with the end of a version, such as `0s9yex328jt74:00c0ffee12`.
+    """Return an id with the last digits of a version, such as `0s9yex328jt74:00c0ffee12`.
 
     Forms send it, so that the service notices if the bookmark has changed meanwhile.
     """
-    end_of_version = entry.version % 2**40
-    return f"{entry.bookmark.id}:{end_of_version:010x}"
+    last_digits = entry.version % 2**40
+    return f"{entry.bookmark.id}:{last_digits:010x}"
 
 
 # --- Writing ---

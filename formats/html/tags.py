@@ -96,12 +96,13 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
     is_once = "once" in view.values
     is_by_number = view.values.get("sort") == "count" and not is_once
     is_by_name = not is_once and not is_by_number
-    links = ""
-    for label, query, is_current in (
+    choices = (
         ("By name", "", is_by_name),
         ("By number", "?sort=count", is_by_number),
         (once_label, "?once=1", is_once),
-    ):
+    )
+    links = ""
+    for label, query, is_current in choices:
         attribute = ' aria-current="true"' if is_current else ""
         links += f'<a href="{path}/tags{query}"{attribute}>{label}</a>\n'
     return f"""\
