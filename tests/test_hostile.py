@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from bookmarks import make_app
 from formats import ATOM, LISTS, LISTS_BY_NAME
 from formats.form import MAX_FIELDS
-from storage.bookmark import MAX_TAGS, Bookmark
+from storage.bookmark import Bookmark
 from storage.search import MAX_TERMS
 from tests.conftest import cpu_seconds
 from tests.formats.writing import write_list
@@ -30,15 +30,13 @@ JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-
 MULTIPART = "multipart/form-data; boundary=b"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
+VOID = frozenset("area base br col hr img input link meta source wbr".split())
+# The bytes that may have a meaning in a header, a query or a path, and letters beyond ASCII.
+SPECIAL = [byte for byte in range(256) if not chr(byte).isalnum() or byte in b"0a\xe9"]
 ONE = Bookmark(
-    id="b",
-    uri="https://b.example/?a=1&b",
-    title="<B> & 'b'",
-    description="Two\nlines",
-    tags=("x", "y z"),
-    created="2024-01-01T00:00:00Z",
-    modified="2024-02-01T00:00:00Z",
-)
+    id="b", uri="https://b.example/?a=1&b", title="<B> & 'b'", description="Two\nlines",
+    tags=("x", "y z"), created="2024-01-01T00:00:00Z", modified="2024-02-01T00:00:00Z",
+)  # fmt: skip
 EACH = settings(
     deadline=None,
     derandomize=True,
@@ -50,8 +48,6 @@ EACH = settings(
 class Html(html.parser.HTMLParser):
     """A parser that asserts that all elements end in the right order."""
 
-    VOID = frozenset("area base br col hr img input link meta source wbr".split())
-
     def __init__(self, text):
         super().__init__()
         self.open = []
@@ -60,7 +56,7 @@ class Html(html.parser.HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
-        if tag not in self.VOID:
+        if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -109,7 +105,6 @@ class Client:
         self.other_files = self._list_other_files()
 
     def _list_other_files(self):
-        """Return the names of all files that are neither bookmarks nor tombstones."""
         names = (path.relative_to(self.parent).as_posix() for path in self.parent.rglob("*"))
         expected = re.compile(r"data/(bookmarks|tombstones)/[a-z0-9][a-z0-9_-]{0,63}\.json")
         return {name for name in names if not expected.fullmatch(name)}
@@ -220,7 +215,7 @@ def mutate(body, chance):
 def test_a_mutated_body_is_handled(client, name):
     chance = random.Random(name)
     media_type, body = BODIES[name]
-    for _ in range(15):
+    for _ in range(8):
         changed = mutate(body, chance)
         for method, path in TARGETS:
             accept = chance.choice(["*/*", BROWSER])
@@ -276,7 +271,8 @@ HEADERS = {
     "If_Match": ['"a"', 'W/"a"', "*"],
     "If_None_Match": ['"a", "b"', "*"],
     "If_Modified_Since": ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT"],
-    "If_Unmodified_Since": ["Sun Nov  6 08:49:37 1994"],
+    "If_Unmodified_Since": ["Sun Nov  6 08:49:37 1994", "Mon, 01 Jan 1 00:00:00 +9999"],
+    "Cookie": ["bookmarks=a; b=c", ";;;"],
     "Content_Type": [f"{JSON}; charset=utf-8", MULTIPART, 'text/csv; header="present"'],
     "Content_Encoding": ["identity", "gzip"],
     "Content_Length": ["7", "0"],
@@ -306,9 +302,9 @@ def test_a_mutated_header_is_handled(client, name):
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_every_byte_in_a_header_is_handled(client, name):
-    for byte in range(1, 256):
-        if byte not in b"\r\n":
+def test_every_special_byte_in_a_header_is_handled(client, name):
+    for byte in SPECIAL:
+        if byte not in b"\0\r\n":
             headers = {"Content_Type": JSON} | {name: HEADERS[name][0] + chr(byte)}
             client("/", "POST", b"{}", **headers)
 
@@ -319,8 +315,8 @@ PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "descript
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_every_byte_in_a_parameter_is_handled(client, name):
-    for byte in range(256):
+def test_every_special_byte_in_a_parameter_is_handled(client, name):
+    for byte in SPECIAL:
         encoded, raw = f"{name}=%{byte:02x}", f"{name}=https://a.example/{chr(byte)}"
         client("/feed", environ={"QUERY_STRING": encoded})
         for query in (encoded, raw):
@@ -345,9 +341,9 @@ PLACES += ["/a{}title", "/style{}.css", "/openapi{}json", "/gone{}", "/{}/title"
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_every_byte_in_a_path_is_handled(client, place):
+def test_every_special_byte_in_a_path_is_handled(client, place):
     body = json.dumps(WHOLE | {"uri": "https://c.example/"}).encode()
-    for byte in range(256):
+    for byte in SPECIAL:
         for method in ("GET", "PUT"):
             client(place.format(chr(byte)), method, body, Content_Type=JSON)
 
@@ -407,12 +403,6 @@ def test_the_digits_of_limit_and_offset_are_limited(client, name):
         for format in ("json", "html"):
             query = f"{name}={value}&format={format}&limit=1"
             assert client(environ={"QUERY_STRING": query}).status_int == status
-
-
-def test_the_number_of_tags_of_a_bookmark_is_limited(client):
-    for count, status in [(MAX_TAGS, 200), (MAX_TAGS + 1, 422)]:
-        body = json.dumps([str(n) for n in range(count)]).encode()
-        assert client("/a/tags", "PUT", body, Content_Type=JSON).status_int == status
 
 
 LOCAL = b" HTTP/1.1\r\nHost: localhost"
@@ -508,7 +498,7 @@ def body_of_chunks(size, total):
     (body_of_chunks(16, 60_000), 201),
     (body_of_chunks(1, 60_000), 400),
 ], ids=["line", "long line", "trailer", "long trailer", "chunks", "small chunks"])  # fmt: skip
-@pytest.mark.parametrize("step", [100, 1500, 100_000])
+@pytest.mark.parametrize("step", [100, 100_000])
 def test_the_framing_of_chunks_is_limited(service, body, status, step):
     service.empty()
     with connect(service) as connection:

@@ -28,6 +28,7 @@ from tests.conftest import ROOT, documented_block, require_program
 A, B = "alice.example.com", "bob.example.com"
 TOKEN, OTHER = "a-token-of-alice-0123", "another-token-012345"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
+OTHER_BEARER = {"Authorization": f"Bearer {OTHER}"}
 
 
 @pytest.fixture
@@ -73,20 +74,20 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("host", UNKNOWN)
-def test_an_unknown_host_is_404_and_creates_nothing(hosts, root, tmp_path, host):
+def test_an_unknown_host_is_404_and_creates_nothing(hosts, root, tmp_path):
     write_tokens(root, TOKEN)
     (tmp_path / "outside").mkdir()
     (root / "file").write_text("")
     (root / "link").symlink_to(tmp_path / "outside")
     (root / ".hidden").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    for method in ("GET", "PUT", "POST", "DELETE"):
-        response = hosts.request("/a", method=method, headers=at(host), status=404)
-        assert response.json["status"] == 404
-        assert response.headers["Cache-Control"] == "no-cache"
-    page = hosts.get("/", headers=at(host, Accept="text/html"), status=404)
-    assert "No bookmark and no page has this address." in page
+    for host in UNKNOWN:
+        for method in ("GET", "PUT", "POST", "DELETE"):
+            response = hosts.request("/a", method=method, headers=at(host), status=404)
+            assert response.json["status"] == 404
+            assert response.headers["Cache-Control"] == "no-cache"
+        page = hosts.get("/", headers=at(host, Accept="text/html"), status=404)
+        assert "No bookmark and no page has this address." in page
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -138,18 +139,16 @@ def test_a_folder_has_the_tokens_of_its_file(hosts, root):
 
 
 def test_a_changed_token_file_holds_for_the_next_request(hosts, root):
-    other = {"Authorization": f"Bearer {OTHER}"}
-    for first, second in ((BEARER, other), (other, BEARER)) * 3:
+    for first, second in ((BEARER, OTHER_BEARER), (OTHER_BEARER, BEARER)) * 3:
         write_tokens(root, first["Authorization"].split()[1])
         hosts.get("/", headers=at(A, **first), status=200)
         hosts.get("/", headers=at(A, **second), status=401)
     write_tokens(root, TOKEN, OTHER)
-    for headers in (BEARER, other):
+    for headers in (BEARER, OTHER_BEARER):
         hosts.get("/", headers=at(A, **headers), status=200)
 
 
 UNUSABLE = {
-    "empty": lambda file: file.write_bytes(b""),
     "comment": lambda file: file.write_bytes(b"# no token\n"),
     "no text": lambda file: file.write_bytes(b"\xff\xfe"),
     "folder": lambda file: file.mkdir(),
@@ -201,10 +200,9 @@ def test_a_token_file_that_others_can_read_is_warned_about(hosts, root, caplog):
 def test_folders_without_a_token_file_have_the_token_of_the_service(root):
     hosts = webtest.TestApp(make_host_app(root, token=OTHER, public_read=True))
     write_tokens(root, TOKEN)
-    other = {"Authorization": f"Bearer {OTHER}"}
     hosts.post_json("/", {"uri": "x:y"}, headers=at(B), status=401)
-    hosts.post_json("/", {"uri": "x:y"}, headers=at(B, **other), status=201)
-    hosts.get("/", headers=at(A, **other), status=401)
+    hosts.post_json("/", {"uri": "x:y"}, headers=at(B, **OTHER_BEARER), status=201)
+    hosts.get("/", headers=at(A, **OTHER_BEARER), status=401)
     assert uris(hosts, B) == ["x:y"]  # Everybody may read.
     assert uris(hosts, A) == []
 
@@ -295,15 +293,12 @@ def test_requests_without_a_token_open_no_folder(root, inotify):
     for method, path, headers, status in (
         ("GET", "/health", {}, 200),
         ("GET", f"/{style}", {}, 200),
-        ("GET", "/-/login", page, 200),
         ("POST", "/-/login", page, 401),
         ("POST", "/-/logout", page, 303),
         ("PUT", "/-/login", page, 405),
-        ("GET", "/", {}, 401),
         ("GET", "/", page, 401),
         ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
         ("GET", "/api/bookmarks/", {}, 401),
-        ("POST", "/", page, 401),
         ("POST", "/", {**page, "Sec-Fetch-Site": "cross-site"}, 403),
     ):
         body = {}

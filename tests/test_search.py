@@ -34,15 +34,12 @@ def search(app):
     return search
 
 
-@pytest.mark.parametrize("q, names", [
+EXPRESSIONS = [
     # A word or phrase must occur in title, description, uri or a tag.
-    ("rust", "a"),
     ("think", "b"),
     ("x:c", "c"),
     ("ravel", "c"),
-    ("rust python", "a"),
     ("rust x:b0", ""),
-    ('"as we may"', "b"),
     ('"we may think"', "b"),
     ('"may we"', ""),
     ('"think programming"', ""),
@@ -51,16 +48,13 @@ def search(app):
     ('"rust"and', ""),
     ('"rust"python', "a"),
     # and, or, not, - and parentheses
+    ("rust python", "a"),
     ("rust and python", "a"),
-    ("rust or zurich", "acd"),
     ("rust or ruby and nothing", "a"),
     ("(rust or ruby) and nothing", ""),
-    ("(rust or ruby) programming", "ab"),
     ("programming(rust or ruby)", "ab"),
-    ("python not rust", "be"),
     ("python -rust", "be"),
     ("python and not rust and not ruby", "e"),
-    ("not (rust or ruby)", "cde"),
     ("-(rust or ruby)", "cde"),
     ("not rust ruby", "b"),
     ("not rust or rust", "abcde"),
@@ -76,7 +70,6 @@ def search(app):
     ("android", ""),
     ("python-like", "e"),
     ('"or"', "b"),
-    ('"and"', "ac"),
     ("pythonorruby", ""),
     # #, - and ! count only at the beginning of a term, and followed by something.
     ("c#", "d"),
@@ -88,39 +81,23 @@ def search(app):
     ("back\\slash", "d"),
     ('"#hash"', "d"),
     ('"-dash"', "d"),
-    ('"!bang"', "d"),
     # tags
-    ("#programming", "ab"),
     ("#PROGRAMMING", "ab"),
     ("#program", ""),
     ("#new zealand", ""),
-    ('#"new zealand"', "c"),
     ('#" New Zealand "', "c"),
-    ("#Zürich", "d"),
     ("#Zu\u0308rich", "d"),
     ("#zurich", ""),
-    ("-#programming", "cde"),
     ('-#"new zealand" -#programming', "de"),
     ("(#programming or #travel) python", "ab"),
     # keywords
-    ("!untagged", "e"),
     ("!UNTAGGED", "e"),
     ("-!untagged", "abcd"),
-    ("!unread", "a"),
     ("!untagged or !unread", "ae"),
     # case and accents
-    ("ZURICH", "cd"),
-    ("Zürich", "cd"),
     ("zu\u0308rich", "cd"),
-    ("zurich", "cd"),
     ("pýthön", "abe"),
-])  # fmt: skip
-def test_an_expression_selects_bookmarks(search, q, names):
-    assert search(q) == names
-
-
-@pytest.mark.parametrize("q, names", [
-    # an operator without operand
+    # What cannot be parsed is searched for as plain words: an operator without operand,
     ("python or", "b"),
     ("and rust", "a"),
     ("or", "b"),
@@ -128,34 +105,34 @@ def test_an_expression_selects_bookmarks(search, q, names):
     ("rust and and python", "a"),
     ("not not python-like", "e"),
     ("--dash", ""),
-    ("-or", ""),
-    # an unbalanced parenthesis
+    # an unbalanced parenthesis,
     ("(rust", "a"),
     ("rust)", "a"),
-    ("(python or ruby", "b"),
     (":-)", "e"),
-    (")", "e"),
     ("()", ""),
-    # an open quote
-    ('"rust', "a"),
+    # an open quote,
     ('"as we may', "b"),
     ('#"new zealand', ""),
-    # an unknown keyword
+    # an unknown keyword.
     ("!bang", "d"),
     ("!archived rust", ""),
-])  # fmt: skip
-def test_any_other_text_is_searched_for_as_plain_words(search, q, names):
-    assert search(q) == names
+]
+
+
+def test_an_expression_selects_bookmarks(search):
+    for q, names in EXPRESSIONS:
+        assert search(q) == names, q
 
 
 @pytest.fixture
 def find(app, add):
-    """Return a function that adds bookmarks, and returns which of them a search finds."""
+    """Return a function that adds bookmarks at first, and returns which of them a search finds."""
+    places = {}
 
     def find(q, *bookmarks):
-        places = {}
-        for place, fields in enumerate(bookmarks):
-            places[add(**{"uri": f"x:{place}", "title": "-", **fields})["id"]] = place
+        if not places:
+            for place, fields in enumerate(bookmarks):
+                places[add(**{"uri": f"x:{place}", "title": "-", **fields})["id"]] = place
         found = app.get("/", {"q": q}, status=200).json
         return sorted(places[bookmark["id"]] for bookmark in found)
 
@@ -181,19 +158,14 @@ def test_typography_hides_nothing(find, q, title):
     assert find(q, {"title": title}, {"title": "Another"}) == [0]
 
 
-@pytest.mark.parametrize("q", ["zurich", "Z%C3%BCrich", "zürich_(stadt)", '"wiki/zurich"'])
-def test_a_uri_is_found_as_written_and_percent_decoded(find, q):
-    assert find(q, {"uri": "https://a.example/wiki/Z%C3%BCrich_(Stadt)"}, {}) == [0]
-
-
-def test_a_uri_that_is_not_utf_8_is_found_as_written(search, add):
+def test_a_uri_is_found_as_written_and_percent_decoded(app, add):
+    add("https://a.example/wiki/Z%C3%BCrich_(Stadt)")
     add("https://a.example/caf%E9?%ff=100%")
-    for q in ("%FF", "caf%E9", "100%"):
-        assert len(search(q)) == 1
+    for q in ("zurich", "Z%C3%BCrich", "zürich_(stadt)", '"wiki/zurich"', "%FF", "caf%E9", "100%"):
+        assert len(app.get("/", {"q": q}, status=200).json) == 1
 
 
-@pytest.mark.parametrize("q, places", [
-    ("site:example.org", [0, 1, 2, 3]),
+SITES = [
     ("SITE:Example.ORG", [0, 1, 2, 3]),
     ("site:www.example.org", [1]),
     ("site:example.org:8080", [2]),
@@ -210,23 +182,25 @@ def test_a_uri_that_is_not_utf_8_is_found_as_written(search, add):
     ("site:.org", [6]),
     ('"site:host"', [7]),
     ("website:example.org", []),
-])  # fmt: skip
-def test_site_selects_a_host_and_those_below_it(find, q, places):
+]
+
+
+def test_site_selects_a_host_and_those_below_it(find):
     uris = [
         "https://example.org/", "HTTP://WWW.Example.org", "http://user:word@example.org:8080/x",
         "ftp://ftp.example.org/?http://example.com/", "https://Zürich.example/",
         "http://[::1]:8080/", "mailto:x@example.com?subject=http://example.com/site:.org",
         "https://host/site:host/site:a/b",
     ]  # fmt: skip
-    assert find(q, *({"uri": uri} for uri in uris)) == places
+    for q, places in SITES:
+        assert find(q, *({"uri": uri} for uri in uris)) == places, q
 
 
-@pytest.mark.parametrize("q, places", [
+DAYS = [
     ("after:2024-03-01", [2, 3]),
     ("before:2024-03-01", [0, 1, 4]),
     ("AFTER:2024-03 Before:2024-04", [2]),
     ("after:2024", [1, 2, 3]),
-    ("before:2024", [0, 4]),
     ("-after:2024", [0, 4]),
     ("after:2024-02-30", [4]),
     ("after:2024-13", []),
@@ -234,18 +208,21 @@ def test_site_selects_a_host_and_those_below_it(find, q, places):
     ("after:0000", []),
     ("after:", [4]),
     ("after:20240301", []),
-])  # fmt: skip
-def test_after_and_before_select_by_the_day_of_creation(find, q, places):
+]
+
+
+def test_after_and_before_select_by_the_day_of_creation(find):
     times = [
         "2023-12-31T23:59:59Z", "2024-02-29T23:59:59Z", "2024-03-01T00:00:00Z",
         "2024-04-01T00:00:00Z",
-    ]
+    ]  # fmt: skip
     bookmarks = [{"created": time} for time in times]
     words = {"created": "2000-01-01T00:00:00Z", "title": "after:2024-02-30 after:2024-3"}
-    assert find(q, *bookmarks, words) == places
+    for q, places in DAYS:
+        assert find(q, *bookmarks, words) == places, q
 
 
-@pytest.mark.parametrize("q, places", [
+PARENTHESES = [
     ("#f(x)", [0]),
     ("#f(g(x))", [1]),
     ("(#f(x) or #f(g(x))) -#b", [0, 1]),
@@ -257,10 +234,13 @@ def test_after_and_before_select_by_the_day_of_creation(find, q, places):
     ("not(foo_ or f(g)", []),
     ("not(foo)", [0, 1]),
     ("f()", []),
-])  # fmt: skip
-def test_a_parenthesis_directly_behind_a_word_or_tag_belongs_to_it(find, q, places):
+]
+
+
+def test_a_parenthesis_directly_behind_a_word_or_tag_belongs_to_it(find):
     bookmarks = [{"tags": ["f(x)"]}, {"tags": ["f(g(x))"]}, {"title": "Foo_(bar) bar"}]
-    assert find(q, *bookmarks) == places
+    for q, places in PARENTHESES:
+        assert find(q, *bookmarks) == places, q
 
 
 def test_site_and_dates_select_in_the_feed_and_for_a_change_of_tags(app, add):
@@ -291,14 +271,6 @@ def test_a_list_the_feed_and_the_page_find_the_same(app, search):
     several = app.get("/?q=rust+or+zurich&q=-%23travel&format=html", status=200).text
     assert "<mark>Rust</mark>" in several and "<mark>Zürich</mark>" in several
     assert "x:d0" in several and "x:c0" not in several
-
-
-def test_a_search_finds_the_present_text_of_a_changed_bookmark(app, add):
-    id = add(title="Before")["id"]
-    assert len(app.get("/?q=before", status=200).json) == 1
-    app.post_json(f"/{id}", {"title": "Áfter"}, status=200)
-    assert app.get("/?q=before", status=200).json == []
-    assert len(app.get("/?q=after", status=200).json) == 1
 
 
 def test_the_order_of_matches_is_that_of_the_list(app, add):

@@ -208,21 +208,20 @@ def test_a_change_from_another_site_is_403(app, a, headers):
 CROSS_SITE = [{"Sec_Fetch_Site": "cross-site"}, {"Origin": "https://a.example"}]
 
 
-@pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
 @pytest.mark.parametrize("scheme", ["Bearer", "Token"])
-def test_a_right_token_in_bearer_or_token_exempts_from_the_cross_site_check(
-    client, headers, scheme
-):
-    send_unsafe(client(token=TOKEN), Authorization=f"{scheme} {TOKEN}", **headers)
+def test_a_right_token_in_bearer_or_token_exempts_from_the_cross_site_check(client, scheme):
+    app = client(token=TOKEN)
+    for headers in CROSS_SITE:
+        send(app, "POST", "/a", {"title": "New"}, 200, Authorization=f"{scheme} {TOKEN}", **headers)
 
 
-@pytest.mark.parametrize("headers", CROSS_SITE, ids=str)
 @pytest.mark.parametrize("public_read", [False, True])
-def test_nothing_else_exempts_from_the_cross_site_check(client, headers, public_read):
+def test_nothing_else_exempts_from_the_cross_site_check(client, public_read):
     app = client(token=TOKEN, public_read=public_read)
-    for authorization in (basic(TOKEN), "Bearer wrong", f"Bearer {TOKEN}x", "Token", TOKEN, ""):
-        send_unsafe(app, 403, Authorization=authorization, **headers)
-    send_unsafe(app, 403, **headers)
+    for headers in CROSS_SITE:
+        for authorization in (basic(TOKEN), "Bearer wrong", f"Bearer {TOKEN}x", "Token", TOKEN, ""):
+            send_unsafe(app, 403, Authorization=authorization, **headers)
+        send_unsafe(app, 403, **headers)
 
 
 def test_without_a_token_no_header_exempts_from_the_cross_site_check(app, a):
@@ -345,7 +344,7 @@ def test_a_token_may_have_any_bytes(data):
 
 
 @pytest.mark.parametrize("token", [[TOKEN], ("first", TOKEN, "é"), TOKEN])
-def test_each_of_several_tokens_allows_every_request(client, token):
+def test_each_of_several_tokens_allows_every_request_and_none_is_empty(client, data, token):
     app = client(token=token)
     for sent in [token] if isinstance(token, str) else token:
         headers = {"Authorization": f"Bearer {sent}".encode().decode("latin-1")}
@@ -353,12 +352,9 @@ def test_each_of_several_tokens_allows_every_request(client, token):
         app.get("/", headers={"Authorization": basic(sent)}, status=200)
     for wrong in ("first, é", "firs", "", "['first']"):
         app.get("/", headers={"Authorization": f"Bearer {wrong}"}, status=401)
-
-
-def test_a_list_with_an_empty_token_or_with_none_is_refused(data):
-    for token in ([], [""], ["first", ""], ()):
+    for empty in ([], [""], ["first", ""], ()):
         with pytest.raises(Invalid, match="token must not be empty"):
-            make_app(data, token=token)
+            make_app(data, token=empty)
 
 
 @pytest.mark.parametrize("authorization", ["Bearer wrong", basic("wrong"), "Token x", "Digest x"])
@@ -405,38 +401,24 @@ def test_an_address_cannot_forge_a_line_of_the_log(client, caplog):
 # --- Security headers ---
 
 
-RESPONSES = [
-    ("GET", "/", 200, {}),
+@pytest.mark.parametrize("method, path, status, headers", [
     ("GET", "/?format=html", 200, {}),
     ("GET", "/feed", 200, {}),
-    ("GET", "/a?format=html", 200, {}),
     ("GET", "/a/title", 200, {}),
-    ("HEAD", "/", 200, {}),
     ("PUT", "/new", 201, {}),
     ("OPTIONS", "/", 204, {}),
     ("DELETE", "/a", 204, {}),
-    ("POST", "/a", 200, {"Content-Type": FORM}),
     ("GET", "/a", 304, {"If-None-Match": "*"}),
-    ("GET", "/", 304, {"If-None-Match": "*"}),
     ("GET", "/?limit=x", 400, {}),
     ("POST", "/", 403, {"Origin": "https://a.example"}),
-    ("GET", "/unknown", 404, {}),
     ("GET", "/unknown", 404, {"Accept": BROWSER}),
     ("PATCH", "/", 405, {}),
-    ("GET", "/", 406, {"Accept": "image/png"}),
-    ("DELETE", "/a", 412, {"If-Match": '"other"'}),
     ("GET", "/", 421, {"Host": "a.example"}),
-]
-
-
-@pytest.mark.parametrize(
-    "method, path, status, headers", RESPONSES, ids=[f"{r[2]} {r[0]} {r[1]}" for r in RESPONSES]
-)
+])  # fmt: skip
 def test_every_response_has_the_security_headers(app, a, method, path, status, headers):
-    whole = json.dumps(WHOLE | {"uri": "https://b.example/"}).encode()
-    body = {"PUT": whole, "POST": b"title=New"}.get(method, b"")
+    body = json.dumps(WHOLE | {"uri": "https://b.example/"}) if method == "PUT" else ""
     headers = {"Content-Type": JSON} | headers
-    response = app.request(path, method=method, body=body, headers=headers, status=status)
+    response = app.request(path, method=method, body=body.encode(), headers=headers, status=status)
     (policy,) = response.headers.getall("Content-Security-Policy")
     directives = [directive.strip() for directive in policy.split(";")]
     assert directives[0] == "default-src 'none'"
@@ -523,15 +505,11 @@ def test_a_wrong_content_length_is_a_client_error(app):
 
 
 DEEP = 100_000
-
-
 LONG = [
     (b"[" * DEEP, JSON),
     (b"[" * DEEP + b"]" * DEEP, JSON),
     (b'{"uri":' * DEEP + b"1" + b"}" * DEEP, JSON),
-    (b'{"uri": "https://a.example/", "tags": ' + b"[" * DEEP + b"]" * DEEP + b"}", JSON),
     (b'[{"a":' * 1_000 + b"1" + b"}]" * 1_000, JSON),
-    (b"<a>" * DEEP, XBEL),
     (b"<xbel>" + b"<folder>" * 50_000 + b"</folder>" * 50_000 + b"</xbel>", XBEL),
     (b"<xbel" + b"".join(b' a%d=""' % n for n in range(DEEP)) + b"/>", XBEL),
     (b'{"uri": ' + b"9" * DEEP + b"}", JSON),
@@ -605,17 +583,10 @@ def test_files_that_xml_names_are_not_opened(app, tmp_path):
 # --- No request causes a 500 ---
 
 
-BAD_TEXTS = [
-    "\xff", "\xc3(", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x00", "\x80", "\xc0\xaf", "a\x00b",
-    "\n",
-]
-
-
 @pytest.mark.parametrize("path", ["/{}", "/a{}", "/a/{}", "/a/title{}", "/feed{}", "//{}"])
 def test_a_path_that_is_no_valid_text_is_404(app, a, path):
-    for text in BAD_TEXTS:
-        for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
-            body = b"{}" if method in ("POST", "PUT") else b""
+    for text in ("\xff", "\xed\xa0\x80", "\xc0\xaf", "a\x00b", "\n"):
+        for method, body in (("GET", b""), ("PUT", b"{}"), ("DELETE", b"")):
             response = call(app, path.format(text), method, body, Content_Type=JSON)
             assert response.status_int == 404, (method, text)
 
@@ -627,50 +598,26 @@ def multipart(headers, value=b"x:y"):
 
 
 BAD_BODIES = [
-    b"",
-    b"\x00",
-    b"\xff\xfe",
-    b"\xef\xbb\xbf",
-    b"\xed\xa0\x80",
-    b"null",
-    b"[]",
-    b"[null]",
-    b'{"":{}}',
-    b'{"uri":"\\ud800:"}',
-    b'{"\\ud800":1}',
-    b'{"uri":"https://a.example/","uri":"https://b.example/"}',
-    b'{"id":"../../x","uri":"https://b.example/"}',
-    b'{"__proto__":{}}',
-    b"<",
-    b"<xbel/>",
+    b"", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"null", b"[null]", b'{"":{}}',
+    b'{"uri":"\\ud800:"}', b'{"\\ud800":1}', b'{"id":"../../x","uri":"https://b.example/"}',
+    b'{"uri":"https://a.example/","uri":"https://b.example/"}', b"<", b"<xbel/>",
     b"<?xml version='1.1'?><xbel><bookmark href='https://b.example/&#1;'/></xbel>",
-    b"<?xml version='1.0' encoding='nonsense'?><xbel/>",
-    b"<?xml version='1.0' encoding='utf-7'?><xbel/>",
-    b"<?xml version='1.0' encoding='idna'?><xbel/>",
-    b"<?xml version='1.0' encoding='base64'?><xbel/>",
-    b"<?xml version='1.0' encoding='undefined'?><xbel/>",
+    *(b"<?xml version='1.0' encoding='%s'?><xbel/>" % name
+      for name in (b"nonsense", b"utf-7", b"idna", b"base64", b"undefined")),
     b"<xbel><bookmark href='http://[' added='x' modified='y' tags=',' id='b-'/></xbel>",
-    b"<xbel><bookmark href='a:b&#0;'/></xbel>",
-    b"<x:xbel xmlns:x='x'><x:bookmark/></x:xbel>",
-    b"uri=%00&title=%ff",
-    b"uri&title",
-    b"&&&=&",
-    b"--b\r\n\r\n--b--\r\n",
-    multipart(b'name="uri"; filename="x"'),
-    multipart(b'name="\xff"', b"\xff"),
-    multipart(b'name="uri"\r\nContent-Type: text/plain; charset=x'),
-    multipart(b'name="uri"\r\nContent-Type: text/plain; charset=utf-16'),
-    multipart(b'name="uri"\r\nContent-Type: text/plain; charset=rot13'),
-    multipart(b'name="uri"\r\nContent-Transfer-Encoding: base64'),
-    b"x" * 10_000,
-]
+    b"<xbel><bookmark href='a:b&#0;'/></xbel>", b"<x:xbel xmlns:x='x'><x:bookmark/></x:xbel>",
+    b"uri=%00&title=%ff", b"uri&title", b"&&&=&", b"--b\r\n\r\n--b--\r\n",
+    multipart(b'name="uri"; filename="x"'), multipart(b'name="\xff"', b"\xff"),
+    *(multipart(b'name="uri"\r\nContent-Type: text/plain; charset=%s' % name)
+      for name in (b"x", b"utf-16", b"rot13")),
+    multipart(b'name="uri"\r\nContent-Transfer-Encoding: base64'), b"x" * 10_000,
+]  # fmt: skip
 BAD_TYPES = [
-    JSON, XBEL, "text/xml; charset=utf-16", "application/xml; charset=nonsense", FORM,
-    f"{FORM}; charset=utf-16", MULTIPART, "multipart/form-data", "multipart/form-data; boundary=",
-    'multipart/form-data; boundary="' + "b" * 5_000 + '"', "multipart/form-data; boundary=\xff",
-    "text/plain; charset=utf-16", "text/plain; charset=\xff", "application/json; charset=nonsense",
-    "application/json; charset", "application/json;;;=;", 'application/json; a="',
-    "application/json, text/xml", "/", ";", "\xff/\xff", "a" * 10_000,
+    JSON, XBEL, FORM, MULTIPART, "text/xml; charset=utf-16", "application/xml; charset=nonsense",
+    f"{FORM}; charset=utf-16", "multipart/form-data", "multipart/form-data; boundary=",
+    'multipart/form-data; boundary="' + "b" * 5_000 + '"', "text/plain; charset=\xff",
+    "application/json; charset=nonsense", "application/json;;;=;", 'application/json; a="',
+    "application/json, text/xml", ";", "\xff/\xff", "a" * 10_000,
 ]  # fmt: skip
 
 
@@ -694,53 +641,10 @@ def test_no_json_body_causes_a_500(app, body):
 
 @pytest.mark.parametrize("content_type", BAD_TYPES, ids=lambda value: ascii(value[:40]))
 def test_no_malformed_body_causes_a_500(app, a, content_type):
-    paths = [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/a/title"), ("PUT", "/a/tags")]
-    for method, path in paths:
+    for method, path in [("POST", "/"), ("PUT", "/a"), ("PUT", "/a/tags")]:
         for body in BAD_BODIES:
             response = call(app, path, method, body, Content_Type=content_type)
             assert response.status_int < 500, (method, path, body)
     for name in ("json", "xbel", "text", "csv", "html"):
         app.get(f"/?format={name}", status=200)
     app.get("/feed", status=200)
-
-
-BAD_DATES = [
-    "x", "", "0", "-1", "\xff", "Thu, 99 Jan 2001 00:00:00 GMT",
-    "Thu, 01 Jan 99999 00:00:00 GMT", "Thu, 01 Jan 0000 00:00:00 GMT",
-    "Mon, 01 Jan 1 00:00:00 +9999",
-]
-BAD_HEADERS = {
-    "Accept": [
-        "/", ";", ",", "*", "a/b;q=x", "*/*;q=2", "text/html;q=-1", "\xff", "a/b" * 5_000,
-        '";"', "a/b;;", "*/*;q=0",
-    ],
-    "If-Match": ['"', "W/", '"a', "\xff", ",,,", '""', "x" * 10_000, '"a" "b"', "* , *"],
-    "If-None-Match": ['"', "W/", '"a', "\xff", ",,,", '""', "x" * 10_000, '"a" "b"', "*, *"],
-    "If-Modified-Since": BAD_DATES,
-    "If-Unmodified-Since": BAD_DATES,
-    "Range": ["bytes=0-", "bytes=-1", "bytes=5-2", "x=1-2", "\xff"],
-    "Origin": ["http://[", "\xff", "a", "http://localhost:99999", "http://"],
-    "Sec-Fetch-Site": ["\xff", ",", " "],
-    "Authorization": ["\xff", "Basic \xff", "Bearer"],
-    "Content-Encoding": ["\xff", "gzip, br", ","],
-    "Cookie": ["\xff", ";;;", "a=b; a=b"],
-    "Host": [
-        "[", "localhost:x", "localhost:99999", "\xff", "localhost:-1", "a" * 10_000,
-        "localhost:80:80",
-    ],
-    "X-Forwarded-For": ["\xff"],
-}
-
-
-REQUESTS = [("GET", "/"), ("GET", "/a"), ("GET", "/a/title"), ("GET", "/feed"), ("PATCH", "/")]
-
-
-@pytest.mark.parametrize("name", BAD_HEADERS)
-def test_no_malformed_header_causes_a_500(app, a, name):
-    body = json.dumps(WHOLE).encode()
-    for number, value in enumerate(BAD_HEADERS[name]):
-        app.put_json(f"/{number}", WHOLE | {"uri": f"x:{number}"}, status=201)
-        for method, path in [*REQUESTS, ("PUT", "/a"), ("DELETE", f"/{number}")]:
-            headers = {"Content-Type": JSON, name: value}
-            response = call(app, path, method, body if method == "PUT" else b"", **headers)
-            assert response.status_int < 500, (method, path, value)
