@@ -27,7 +27,7 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# The formats of exported files by suffix. `html` is missing, because pages cannot be imported.
+# The formats of exported files. For .html, this is not the page, which cannot be imported.
 EXPORT_SUFFIXES = {
     ".html": "netscape",
     ".txt": "text",
@@ -160,14 +160,14 @@ def _read(name: str) -> bytes:
 def _deferred_interrupts() -> Iterator[None]:
     """Let Ctrl-C end the program only after the block, so that the report is right."""
     received_signals: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
+    previous = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
-    # If a script runs the command in the background, `handler` is SIG_IGN.
-    if received_signals and callable(handler):
-        handler(signal.SIGINT, None)
+        signal.signal(signal.SIGINT, previous)
+    # If a script runs the command in the background, `previous` is SIG_IGN.
+    if received_signals and callable(previous):
+        previous(signal.SIGINT, None)
 
 
 def _describe(name: str, skipped: ReportedEntry) -> str:

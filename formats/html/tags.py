@@ -133,12 +133,14 @@ def _item(site: Site, tag: str, count: int) -> str:
     return f'<li><input type="checkbox" {attributes}> {link} {rename}</li>\n'
 
 
-def write_question(old: TagCounts, existing: TagCounts, new: Sequence[str], site: Site) -> str:
-    """Return the page that asks whether to merge the old tags into the new ones, or to remove them.
+def write_question(
+    old: TagCounts, existing: TagCounts, new: Sequence[str], total: int, site: Site
+) -> str:
+    """Return the page that asks whether to merge the old tags into the new ones.
 
-    `existing` has the new tags that some bookmarks have already.
+    Without new tags, it asks whether to remove the old ones. `existing` has the new tags that
+    some bookmarks have already. The form expects that it changes `total` bookmarks.
     """
-    total = sum([count for _, count in [*old, *existing]])
     old_tags = [tag for tag, _ in old]
     if new:
         action = "merge"

@@ -90,5 +90,5 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
 
 
 def _is_sending(channels: Mapping[int, Any]) -> bool:
-    # The listening socket has no `total_outbufs_len`.
+    # `channels` also has the listening socket, which has no `total_outbufs_len`.
     return any(getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))

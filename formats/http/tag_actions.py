@@ -66,7 +66,7 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     total = sum(count for _tag, count in [*old_counts, *new_counts])
     is_confirmed = fields.get("expected", "0") == str(total)
     if old_counts and not is_confirmed:
-        return respond_page(write_question(old_counts, new_counts, new, site))
+        return respond_page(write_question(old_counts, new_counts, new, total, site))
     report = RetagReport()
     for tag in old:
         replace_tag(service.store, tag, new, report)
