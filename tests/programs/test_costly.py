@@ -17,9 +17,7 @@ JSON, CSV = "application/json", "text/csv"
 ROW = b"url,title\nx:y,A\n"
 FILES = {
     "blank lines": (CSV, ROW + b"\n" * 30_000_000),
-    "blank lines of Windows": (CSV, ROW + b"\r\n" * 15_000_000),
     "blank lines of old Macs": (CSV, ROW + b"\r" * 30_000_000),
-    "lines of spaces": (CSV, ROW + b"  \n" * 10_000_000),
     "blank lines before the header": (CSV, b"\n" * 30_000_000 + ROW),
     "one line of commas": (CSV, ROW + b"," * 30_000_000),
     "empty arrays": (JSON, b'[{"uri":"x:y"}' + b",[]" * 499_998 + b"]"),
@@ -27,11 +25,10 @@ FILES = {
         JSON,
         b'{"children":[{"uri":"x:y"}],"x":[' + (b"{}," + b"   1," * 499_990) * 4 + b"1]}",
     ),
-    "nested arrays": (JSON, b'[{"uri":"x:y"}' + b",[[[[[[]]]]]]" * 83_333 + b"]"),
     "empty objects": (JSON, b'[{"uri":"x:y"}' + b",{}" * 499_998 + b"]"),
 }
 # A file of as many bookmarks takes 50 seconds of CPU time.
-CPU_SECONDS = {"empty objects": 20, "nested arrays": 6}
+CPU_SECONDS = {"empty objects": 20}
 
 
 def connect(service):
@@ -86,10 +83,11 @@ def seconds_of(service, path, accept="*/*"):
     return cpu_seconds(service) - before
 
 
-@pytest.mark.parametrize("text", ["#", "#\xa0(", "# ", "#a\xa0"])
-def test_a_long_search_of_linkding_takes_little_time(serve, text):
-    q = urllib.parse.quote(text * (80_000 // len(text)))
-    assert seconds_of(serve(), f"/api/bookmarks/?q={q}") < 1
+def test_a_long_search_of_linkding_takes_little_time(serve):
+    service = serve()
+    for text in ("#", "#\xa0(", "# ", "#a\xa0"):
+        q = urllib.parse.quote(text * (80_000 // len(text)))
+        assert seconds_of(service, f"/api/bookmarks/?q={q}") < 1
 
 
 def memory_of(service):
@@ -103,7 +101,7 @@ def test_searches_whose_words_are_marked_take_no_lasting_memory(serve):
     with connect(service) as connection:
         connection.request("POST", "/", b'{"uri": "x:y"}', {"Content-Type": JSON})
         assert connection.getresponse().read()
-        for n in range(520):
+        for n in range(420):
             if n == 300:  # The cache of responses has been full twice.
                 before = memory_of(service)
             q = "+or+".join(["x:y", *(f"{n}{'x' * 30}{word}" for word in range(99))])

@@ -9,7 +9,7 @@ from tests.conftest import documented_block
 from tests.programs.test_proxies import nginx, served
 from tests.storage.clients import put_body
 
-HOSTS = [f"person{number}.example.com" for number in range(40)]
+HOSTS = [f"person{number}.example.com" for number in range(16)]
 
 
 @pytest.fixture

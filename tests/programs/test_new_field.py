@@ -46,14 +46,25 @@ def program(tmp_path_factory):
     return root / "bookmarks.py"
 
 
+@pytest.fixture(scope="module")
+def service(program, tmp_path_factory):
+    service = Service(tmp_path_factory.mktemp("new") / "data", program=program)
+    yield service
+    service.stop()
+
+
 @pytest.fixture
-def new(program, data):
+def data(service):
+    service.empty()
+    return service.data
+
+
+@pytest.fixture
+def new(service, data):
     """A client of the program with the new field, over the folder of `app`."""
-    service = Service(data, program=program)
     host, _, port = service.address.removeprefix("http://").partition(":")
     address = {"SERVER_NAME": host, "SERVER_PORT": port, "HTTP_HOST": f"{host}:{port}"}
-    yield webtest.TestApp(send_request_app, extra_environ=address, lint=False)
-    service.stop()
+    return webtest.TestApp(send_request_app, extra_environ=address, lint=False)
 
 
 def origin(new, id="a"):

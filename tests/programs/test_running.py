@@ -31,7 +31,7 @@ def test_a_restarted_service_has_the_same_bookmarks_and_deletions(serve):
     deleted, kept = (ask(service.address, "POST", body={"uri": uri}).json for uri in ("x:a", "x:b"))
     assert ask(service.address, "DELETE", f"/{deleted['id']}").status == 204
     assert service.stop() == 0
-    assert without_inotify_warning(service.log[1:]) == []
+    assert without_inotify_warning(service.log[1:]) == []  # There is no access log by default.
     service = serve()
     assert ask(service.address).json == [kept]
     assert ask(service.address, path=f"/{deleted['id']}").status == 410
@@ -52,13 +52,6 @@ def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
     assert entries == ["GET / 401", "GET / 200", r"GET /\nforged\x1b\xff 404", "POST / 201"]
     assert f"GET / 200 {size} " in log
     assert "secret" not in log and "private" not in log
-
-
-def test_there_is_no_access_log_by_default(serve):
-    service = serve()
-    ask(service.address)
-    service.stop()
-    assert len(without_inotify_warning(service.log)) == 1
 
 
 # --- Shutdown ---
@@ -104,9 +97,9 @@ def test_a_blocked_request_does_not_delay_the_end_beyond_5_seconds(serve, unlock
 
 
 @pytest.mark.parametrize(
-    "pause, then", [(0, signal.SIGTERM), (0.002, signal.SIGINT), (0.01, signal.SIGTERM)]
+    "pause, then, was_used",
+    [(0, signal.SIGTERM, True), (0.002, signal.SIGINT, False), (0.01, signal.SIGTERM, True)],
 )
-@pytest.mark.parametrize("was_used", [True, False])
 def test_several_signals_end_it_without_an_error(serve, pause, then, was_used):
     """A terminal and a process manager may both send a signal."""
     service = serve()
@@ -154,31 +147,28 @@ def test_a_long_response_is_complete_after_a_signal(serve, data):
 # --- Defects of waitress ---
 
 
-@pytest.mark.parametrize("body", ["Content-Length: 0", ""])
-def test_expect_100_without_a_body_is_answered_like_the_next_request(serve, body):
-    with connect(serve()) as client:
-        client.sendall(request("GET", "/none", "Expect: 100-continue", *filter(None, [body])))
-        assert read_status(client) == 404
-        client.sendall(request("GET", "/"))
-        assert read_status(client) == 200
+def test_expect_100_without_a_body_is_answered_like_the_next_request(service):
+    for more in ([], ["Content-Length: 0"]):
+        with connect(service) as client:
+            client.sendall(request("GET", "/none", "Expect: 100-continue", *more))
+            assert read_status(client) == 404
+            client.sendall(request("GET", "/"))
+            assert read_status(client) == 200
 
 
-def test_expect_100_with_a_body_over_the_limit_is_413(serve):
-    with connect(serve()) as client:
-        headers = ("Content-Length: 99999999999", "Expect: 100-continue")
-        client.sendall(request("POST", "/", *headers))
-        assert read_status(client) == 413
-        assert client.recv(1) == b""
-
-
-def test_expect_100_with_a_body_gets_100_once(serve):
+def test_expect_100_with_a_body_gets_100_once_unless_it_is_over_the_limit(service):
+    service.empty()
     body = b'{"uri": "https://example.com/"}'
-    headers = ("Content-Type: application/json", f"Content-Length: {len(body)}")
-    with connect(serve()) as client:
-        client.sendall(request("POST", "/", *headers, "Expect: 100-continue"))
+    headers = ("Content-Type: application/json", "Expect: 100-continue")
+    with connect(service) as client:
+        client.sendall(request("POST", "/", *headers, f"Content-Length: {len(body)}"))
         assert client.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(body)
         assert read_status(client) == 201
+    with connect(service) as client:
+        client.sendall(request("POST", "/", *headers, "Content-Length: 99999999999"))
+        assert read_status(client) == 413
+        assert client.recv(1) == b""
 
 
 def connect(service):
@@ -207,11 +197,10 @@ FORGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("proxy", [(), ("--trusted-proxy", "192.0.2.1")])
-def test_forwarded_headers_of_an_untrusted_peer_are_ignored(serve, proxy):
-    service = serve(*proxy)
-    response = ask(service.address, path="/?limit=1&offset=1", **FORGED)
-    assert "evil" not in response.headers["Link"] and service.address in response.headers["Link"]
+def test_forwarded_headers_of_an_untrusted_peer_are_ignored(service, serve):
+    for each in (service, serve("--trusted-proxy", "192.0.2.1")):
+        link = ask(each.address, path="/?limit=1&offset=1", **FORGED).headers["Link"]
+        assert "evil" not in link and each.address in link
 
 
 @pytest.mark.parametrize("proxy, address", [("192.0.2.1", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")])
@@ -229,7 +218,6 @@ def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy,
 @pytest.mark.parametrize(
     "options, token, is_warned",
     [
-        (("--listen", "0.0.0.0:0"), "x" * 15, True),
         (("--listen", "0.0.0.0:0"), "é" * 15, True),
         (("--listen", "0.0.0.0:0"), "x" * 16, False),
         (("--trusted-proxy", "127.0.0.1"), "x" * 15, True),
@@ -283,7 +271,7 @@ def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):
 
 
 @pytest.mark.parametrize(
-    "mode, is_warned", [(0o600, False), (0o400, False), (0o640, True), (0o604, True)]
+    "mode, is_warned", [(0o600, False), (0o640, True), (0o604, True)]
 )
 def test_a_token_file_that_other_users_can_read_causes_a_warning(
     serve, tmp_path, mode, is_warned
@@ -321,20 +309,12 @@ def test_files_follow_the_umask_and_folders_are_private(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
-def test_a_folder_that_is_a_symbolic_link_is_refused(data, tmp_path, name):
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    data.mkdir()
-    (data / name).symlink_to(elsewhere)
-    with pytest.raises(Unavailable, match=f"{name} is a symbolic link"):
-        Store(data).state()
-    assert list(elsewhere.iterdir()) == []
-
-
-def test_a_folder_that_becomes_a_symbolic_link_is_refused(data, tmp_path):
+def test_a_folder_that_is_or_becomes_a_symbolic_link_is_refused(data, tmp_path, name):
     store = Store(data)
     store.state()
-    (data / "bookmarks").rename(tmp_path / "aside")
-    (data / "bookmarks").symlink_to(tmp_path / "aside")
-    with pytest.raises(Unavailable, match="symbolic link"):
-        store.state()
+    elsewhere = (data / name).rename(tmp_path / "elsewhere")
+    (data / name).symlink_to(elsewhere)
+    for each in (store, Store(data)):
+        with pytest.raises(Unavailable, match=f"{name} is a symbolic link"):
+            each.state()
+    assert list(elsewhere.iterdir()) == []

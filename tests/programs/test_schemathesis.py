@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-EXAMPLES = os.environ.get("BOOKMARKS_TEST_EXAMPLES", "3")
+EXAMPLES = os.environ.get("BOOKMARKS_TEST_EXAMPLES", "1")
 # A schema cannot express conditions, nor which bookmarks exist or were deleted.
 CONFIG = f"""
 hooks = "{HERE / 'schemathesis_hooks.py'}"

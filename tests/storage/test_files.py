@@ -46,21 +46,16 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
-def test_publishing_leaves_only_the_new_file(tmp_path, kind):
+@pytest.mark.parametrize("is_new", [True, False])
+def test_publishing_leaves_only_the_new_file(tmp_path, kind, is_new):
+    file = tmp_path / "a.json"
+    if not is_new:
+        file.write_bytes(b"old")
     with staged_file(tmp_path, "a.json", b"new") as staged:
-        assert "a.json" not in names(tmp_path)
+        assert not file.exists() if is_new else file.read_bytes() == b"old"
         staged.publish()
     assert names(tmp_path) == ["a.json"]
-    assert (tmp_path / "a.json").read_bytes() == b"new"
-
-
-def test_publishing_replaces_the_old_file(tmp_path, kind):
-    (tmp_path / "a.json").write_bytes(b"old")
-    with staged_file(tmp_path, "a.json", b"new") as staged:
-        assert (tmp_path / "a.json").read_bytes() == b"old"
-        staged.publish()
-    assert names(tmp_path) == ["a.json"]
-    assert (tmp_path / "a.json").read_bytes() == b"new"
+    assert file.read_bytes() == b"new"
 
 
 def test_publishing_a_new_file_replaces_no_existing_file(tmp_path, kind):

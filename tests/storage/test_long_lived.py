@@ -235,17 +235,3 @@ def test_a_rewrite_adds_the_missing_members_of_a_file_made_by_hand(app, data, re
     assert shown[name] == value
     assert after == shown | {"note": "by hand"}
     assert list(after)[:4] == ["uri", "note", "created", "id"]  # In their order in the file.
-
-
-def test_many_rewrites_keep_unknown_members(app, data):
-    for rewrite in [merge, *REWRITES[:-1]] * 2:
-        if rewrite is merge:
-            app.put("/later/description", "", {"Content-Type": "text/plain"}, status=200)
-        rewrite(app, "later", "https://later.example/")
-    before = members((GOLDEN / "bookmarks" / "later.json").read_bytes())
-    after = [list(pair) for pair in members(file(data, "later").read_bytes())]
-    known = WRITTEN[0].keys()
-    assert [name for name, _ in after] == [name for name, _ in before]
-    assert [v for name, v in after if name not in known] == [
-        v for name, v in before if name not in known
-    ]

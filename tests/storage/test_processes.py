@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from clients import ask, gunicorn_of, put, put_back, run_together, service_of, titles, uri_of
 
-ROUNDS = 25
+ROUNDS = 12
 WORKERS = 3
 TIMES = dict.fromkeys(("created", "modified"), "2020-01-01T00:00:00Z")
 
@@ -58,7 +58,7 @@ def test_no_entity_tag_of_two_services_has_two_bodies_while_files_change(start, 
 
     def change():
         """Add, replace and remove files as another program does."""
-        for number in range(300):
+        for number in range(150):
             time.sleep(0.01)
             id = f"b{number % 7}"
             file = data / "bookmarks" / f"{id}.json"

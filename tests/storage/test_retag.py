@@ -14,7 +14,7 @@ from storage.batch import MAX_CHANGES
 from storage.bookmark import clean, create, update
 from storage.errors import Full
 from storage.query import Query
-from storage.retag import RetagReport, clean_retagging, retag
+from storage.retag import clean_retagging, retag
 from storage.store import Rehearsal, Store
 from tests.conftest import until
 
@@ -169,11 +169,6 @@ def test_a_full_disk_ends_the_change_and_repeating_it_finishes(store, monkeypatc
     assert sum(b.tags == ("new",) for b in bookmarks(store).values()) == MAX_CHANGES
     assert numbers(change(store, RENAME)) == (2 * MAX_CHANGES, 2 * MAX_CHANGES, 0, 0)
     assert {b.tags for b in bookmarks(store).values()} == {("new",)}
-
-
-def test_a_report_begins_empty():
-    RetagReport().failed.append(1)
-    assert RetagReport().failed == []
 
 
 # --- Real processes ---

@@ -6,7 +6,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from clients import ask, check, erase, put, put_back, repair, service_of, titles, uri_of
+from clients import ask, check, erase, put, put_back, repair, service_of, titles
 
 from tests.conftest import documented_block, free_port, require_program, until
 
@@ -136,54 +136,17 @@ def wait_for(machine, id, expected):
     until(lambda: title_or_status(machine, id) == expected)
 
 
-def test_syncthing_transfers_additions_edits_and_deletions(pair):
-    one, two = pair
-    assert put(one.address, "a", "New").status == 201
-    wait_for(two, "a", "New")
-    assert put(two.address, "a", "Changed").status == 200
-    wait_for(one, "a", "Changed")
-    assert ask(two.address, "DELETE", "/a").status == 204
-    wait_for(one, "a", 410)
-    until(lambda: check(one.data) == check(two.data) == (0, []))
-
-
-def test_syncthing_loses_no_change_made_while_disconnected(pair):
-    one, two = pair
-    for id in ("edited", "deleted"):
-        assert put(one.address, id, "Before").status == 201
-        wait_for(two, id, "Before")
-    one.disconnect(two)
-    for machine, name in ((one, "one"), (two, "two")):
-        for number in range(5):
-            assert put(machine.address, f"{name}-{number}", name).status == 201
-        assert put(machine.address, "edited", f"By {name}").status == 200
-    assert ask(one.address, "DELETE", "/deleted").status == 204
-    assert put(two.address, "deleted", "Still wanted").status == 200
-    one.reconnect(two)
-    ids = {"edited", *(f"{name}-{n}" for name in ("one", "two") for n in range(5))}
-    until(lambda: set(titles(one.address)) == set(titles(two.address)) == ids)
-    until(lambda: len(one.conflicts()) == len(two.conflicts()) == 1)
-    until(lambda: titles(one.address) == titles(two.address))
-    assert titles(one.address)["edited"] == "By two"
-    for machine in pair:
-        (kept,) = machine.conflicts()
-        assert kept.name.startswith("edited.sync-conflict-")
-        assert "By one" in kept.read_text()
-        assert title_or_status(machine, "deleted") == 410
-        findings = repair(machine.data)[1]
-        assert [line for line in findings if "another version of edited.json" in line] == findings
-        assert len(findings) == 1 and kept.exists()
-
-
-def test_syncthing_transfers_what_is_put_back_and_what_is_erased(pair):
+def test_syncthing_transfers_every_change(pair):
     one, two = pair
     for id in ("a", "b"):
-        assert put(one.address, id, id.upper()).status == 201
-        wait_for(two, id, id.upper())
+        assert put(one.address, id, "New").status == 201
+        wait_for(two, id, "New")
+        assert put(two.address, id, "Changed").status == 200
+        wait_for(one, id, "Changed")
         assert ask(one.address, "DELETE", f"/{id}").status == 204
         wait_for(two, id, 410)
     assert put_back(two.address, "a").status == 303
-    until(lambda: list(titles(one.address).values()) == ["A"])
+    until(lambda: list(titles(one.address).values()) == ["Changed"])
     assert erase(one.address, "b").status == 303
     until(lambda: files_of(one) == files_of(two) == set(titles(two.address)))
     for machine in pair:
@@ -191,21 +154,34 @@ def test_syncthing_transfers_what_is_put_back_and_what_is_erased(pair):
         assert check(machine.data) == (0, [])
 
 
-def test_a_bookmark_put_back_on_two_machines_of_syncthing_is_reported_and_not_lost(pair):
+def test_syncthing_loses_no_change_made_while_disconnected(pair):
     one, two = pair
-    assert put(one.address, "a", "A").status == 201
-    wait_for(two, "a", "A")
-    assert ask(two.address, "DELETE", "/a").status == 204
-    wait_for(one, "a", 410)
+    for id in ("edited", "deleted", "back"):
+        assert put(one.address, id, "Before").status == 201
+        wait_for(two, id, "Before")
+    assert ask(two.address, "DELETE", "/back").status == 204
+    wait_for(one, "back", 410)
     one.disconnect(two)
-    for machine in pair:
-        assert put_back(machine.address, "a").status == 303
+    for machine, name in ((one, "one"), (two, "two")):
+        assert put(machine.address, name, "Added").status == 201
+        assert put(machine.address, "edited", f"By {name}").status == 200
+        assert put_back(machine.address, "back").status == 303
+    assert ask(one.address, "DELETE", "/deleted").status == 204
+    assert put(two.address, "deleted", "Still wanted").status == 200
     one.reconnect(two)
-    until(lambda: list(titles(one.address).values()) == ["A", "A"])
+    expected = ["Added", "Added", "Before", "Before", "By two"]
+    until(lambda: sorted(titles(one.address).values()) == expected)
     until(lambda: titles(one.address) == titles(two.address))
+    until(lambda: len(one.conflicts()) == len(two.conflicts()) == 1)
     for machine in pair:
-        (finding,) = check(machine.data)[1]
-        assert "has the same uri as" in finding
+        (kept,) = machine.conflicts()
+        assert kept.name.startswith("edited.sync-conflict-")
+        assert "By one" in kept.read_text()
+        assert title_or_status(machine, "deleted") == 410
+        findings = repair(machine.data)[1]
+        for problem in ("another version of edited.json", "has the same uri as"):
+            assert [problem in finding for finding in findings].count(True) == 1
+        assert len(findings) == 2 and kept.exists()
 
 
 def files_of(machine):
@@ -230,6 +206,7 @@ def change_both(one, two):
         assert put(machine.address, f"added-{number}", "Added").status == 201
         assert put(machine.address, "edited", f"By {number}").status == 200
     assert ask(one.address, "DELETE", "/deleted").status == 204
+    assert put(two.address, "deleted", "Still wanted").status == 200
 
 
 def require_equal(one, two, edited):
@@ -269,7 +246,7 @@ def exchange(machine):
     return result.returncode == 0
 
 
-def test_git_transfers_additions_edits_and_deletions(clones):
+def test_git_transfers_edits_and_lets_a_deletion_win(clones):
     one, two = clones
     assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
     change_both(one, two)
@@ -278,15 +255,6 @@ def test_git_transfers_additions_edits_and_deletions(clones):
     assert check(one.data) == check(two.data) == (0, [])
     history = run("git", "log", "-p", "--full-history", "--", "bookmarks/edited.json", cwd=two.data)
     assert "By 1" in history and "By 2" in history
-
-
-def test_git_lets_a_deletion_win_over_an_edit(clones):
-    one, two = clones
-    assert ask(one.address, "DELETE", "/deleted").status == 204
-    assert put(two.address, "deleted", "Still wanted").status == 200
-    assert exchange(one) and exchange(two) and exchange(one)
-    assert title_or_status(one, "deleted") == title_or_status(two, "deleted") == 410
-    assert titles(one.address) == titles(two.address) == {"edited": "Before"}
 
 
 def test_git_transfers_what_is_put_back_and_what_is_erased(clones):
@@ -335,7 +303,6 @@ def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
     exchange()
     assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
     change_both(one, two)
-    assert put(two.address, "deleted", "Still wanted").status == 200
     exchange()
     require_equal(one, two, edited="By 2")
     assert "By 1" in (one.data / "replaced" / "bookmarks" / "edited.json").read_text()
@@ -343,14 +310,3 @@ def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
         assert check(machine.data) == (0, [])  # The file of the deleted bookmark is kept.
         assert repair(machine.data) == (0, [])
     require_equal(one, two, edited="By 2")
-
-
-def test_two_copied_bookmarks_of_one_uri_are_listed_and_reported(tmp_path, start):
-    require_program("rsync")
-    one, two = (Machine(tmp_path / name, start) for name in ("one", "two"))
-    for machine in (one, two):
-        assert ask(machine.address, "POST", "/", {"uri": uri_of("a")}).status == 201
-    run("rsync", "-au", f"{one.data}/", f"{two.data}/")
-    assert len(titles(two.address)) == 2
-    (finding,) = check(two.data)[1]
-    assert "has the same uri as" in finding
