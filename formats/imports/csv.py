@@ -21,8 +21,8 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.members import tags_in
-from formats.imports.roles import WORDS_FOR_NO_TAG, is_used, read_fields, role_of
+from formats.imports.members import WORDS_FOR_NO_TAG, tags_in
+from formats.imports.roles import is_used, read_fields, role_of
 from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
 from storage.importer import NOTE

@@ -1,12 +1,14 @@
 """Find the links and headings in a line of Markdown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from formats.imports.entry import SCHEME, URI
 from formats.imports.folders import Heading, folder_tags
 from storage.bookmark import split_tags
+
+_Fields = dict[str, Any]
 
 
 def _nested_parentheses(levels: int) -> str:
@@ -61,40 +63,49 @@ def read_heading(line: str) -> Heading | None:
     return Heading(level, name, folder_tags(text, may_be_built_in=level == 1))
 
 
-def find_links(line: str) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each link, and of each other address in a line with a link."""
+def find_links(line: str) -> Iterator[_Fields]:
+    """Yield the fields of each link, and of the other addresses in a line with a link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
-    first = _LINK.search(text)
-    if not first:
+    links = list(_LINK.finditer(text))
+    if not links:
         return
-    second = _LINK.search(text, first.end())
-    fields = _link_fields(first)
-    fields["tags"] = split_tags(tags.removesuffix("-->"))
-    description = _read_description(text, first, second)
+    first = _link_fields(links[0]) | {"tags": split_tags(tags.removesuffix("-->"))}
+    if len(links) == 1:
+        yield from _read_single_link(text, links[0], first)
+    else:
+        yield from _read_several_links(text, links, first)
+
+
+def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterator[_Fields]:
+    """Take all text behind the link as its description, even an address.
+
+    `https://a.example [b](c:d) - see e://f` → c:d, "see e://f" and https://a.example
+    """
+    description = _without_marks(text[link.end() :])
     if description:
         fields["description"] = description
     yield fields
-    if second:
-        for link in _LINK.finditer(text, second.start()):
-            yield _link_fields(link)
-        yield from _find_bare_addresses(text)
-    else:
-        # Addresses in the description of the only link stay there.
-        yield from _find_bare_addresses(text[: first.start()])
+    yield from _find_bare_addresses(text[: link.start()])
 
 
-def _read_description(text: str, first: re.Match[str], second: re.Match[str] | None) -> str:
-    if not second:
-        return _without_marks(text[first.end() :])
-    description = _without_marks(text[first.end() : second.start()])
-    if " " not in description:  # A single word between the links, such as "and".
-        return ""
-    return description
+def _read_several_links(
+    text: str, links: Sequence[re.Match[str]], first: _Fields
+) -> Iterator[_Fields]:
+    """Take the text between the first two links as the description of the first.
+
+    `[a](b:c) is a book, [d](e:f) or g://h` → b:c, "is a book", e:f and g://h
+    """
+    description = _without_marks(text[links[0].end() : links[1].start()])
+    if " " in description:  # Not a single word, such as "and".
+        first["description"] = description
+    yield first
+    yield from map(_link_fields, links[1:])
+    yield from _find_bare_addresses(text)
 
 
-def _find_bare_addresses(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each address that is not in a link, a picture or code."""
+def _find_bare_addresses(text: str) -> Iterator[_Fields]:
+    """Yield each address that is not in a link, a picture or code."""
     for pattern in (_LINK, _PICTURE, _CODE, _HTML_PICTURE):
         text = pattern.sub("", text)
     for address in _BARE_ADDRESS.finditer(text):
@@ -106,7 +117,7 @@ def _without_marks(text: str) -> str:
     return text.strip(" *_-–—:|,").rstrip(" ([")
 
 
-def _link_fields(link: re.Match[str]) -> dict[str, Any]:
+def _link_fields(link: re.Match[str]) -> _Fields:
     if link["uri"]:
         return {"uri": link["uri"], "title": ""}
     uri = _uri_of_target(link["target"].strip())

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-from formats.imports.roles import WORDS_FOR_NO_TAG, is_used, read_fields, role_of
+from formats.imports.roles import is_used, read_fields, role_of
 from storage.bookmark import split_tags
 
 Members = dict[str, object]
+
+WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
 
 # The members that are used of an object inside an entry.
 _USED_INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}

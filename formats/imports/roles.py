@@ -23,7 +23,7 @@ _NAMES = {
     "shared": "shared",
     "status": "status state location",
     "id": "id guid uuid index type typecode parentid",  # Neither stored nor reported.
-    "maybe created": "time",  # A date in some programs, a duration in others.
+    "date or duration": "time",  # The creation in some programs, a duration in others.
 }
 # Of several names in an entry, the earlier one in this table counts. For example, `htmlurl` is
 # before `url`, because GitHub's `url` is an address of its API.
@@ -42,7 +42,6 @@ for _role, _names in (_NAMES | _NAMES_BY_PREFERENCE).items():
     _ROLE_BY_NAME.update(dict.fromkeys(_names.split(), _role))
 _PREFERRED_NAMES = " ".join(_NAMES_BY_PREFERENCE.values()).split()
 _RANK_BY_NAME = {name: rank for rank, name in enumerate(_PREFERRED_NAMES)}
-WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
 _TEXT_ROLES = ("uri", "title", "description", "folder")  # Only texts are used in these roles.
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
@@ -75,14 +74,12 @@ def _normalize(name: str) -> str:
     return name.lower().replace(" ", "").replace("_", "").replace("-", "")
 
 
-def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, list[object]]:
+def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, list[Any]]:
     """Return the non-empty values by role, those with preferred names first."""
-    values_by_role = defaultdict[str, list[object]](list)
+    values_by_role = defaultdict[str, list[Any]](list)
     for name, value in sorted(members, key=_rank_of):
         role = role_of(name)
-        # 0 stands for an unknown date, but in the role `read` for an unread bookmark.
-        is_empty = not value and role != "read"
-        if not role or is_empty:
+        if _is_empty(role, value) or not _has_type_of_role(role, value):
             continue
         # The JSON parser returns all numbers as floats.
         if isinstance(value, float) and value.is_integer():
@@ -91,23 +88,36 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
     return values_by_role
 
 
+def _is_empty(role: str, value: object) -> bool:
+    """Return whether a value says nothing, such as a date 0. But `"read": 0` says unread."""
+    return not value and role != "read"
+
+
+def _has_type_of_role(role: str, value: object) -> bool:
+    if role in _TEXT_ROLES:
+        return isinstance(value, str)
+    return role != ""
+
+
 def _rank_of(member: tuple[str, object]) -> int:
     name, _ = member
     return _RANK_BY_NAME.get(_normalize(name), 0)
 
 
 def is_used(name: str, value: object) -> bool:
-    """Return whether the import uses a value of this name. Empty values count as used."""
-    if not value:
-        return True
+    """Return whether the import uses a value of this name.
+
+    Values that are not used are reported to the user. Empty ones need no report, so they count
+    as used.
+    """
     role = role_of(name)
-    if role in _TEXT_ROLES:
-        return isinstance(value, str)
+    if _is_empty(role, value):
+        return True
     if role in ("created", "modified"):
         return not is_flag(value)
-    if role == "maybe created":
+    if role == "date or duration":
         return parse_plausible_date(value) is not None
-    return role != ""
+    return _has_type_of_role(role, value)
 
 
 def read_fields(
@@ -124,23 +134,19 @@ def read_fields(
     for value in values["tags"]:
         own_tags += split_tags(value)
     fields = {
-        "uri": _first_text(values["uri"]),
-        "title": _first_text(values["title"]),
-        "description": _join_different(_texts(values["description"])),
+        "uri": _first(values["uri"]),
+        "title": _first(values["title"]),
+        "description": _join_different(values["description"]),
         "tags": merge_tags(own_tags, (*_further_tags(values), *tags_of_folders)),
-        "created": _first_date(values["created"], values["maybe created"]),
+        "created": _first_date(values["created"], values["date or duration"]),
         "modified": _first_date(values["modified"], ()),
     }
     return {name: value for name, value in fields.items() if value}
 
 
-def _texts(values: Iterable[object]) -> list[str]:
-    return [value for value in values if isinstance(value, str)]
-
-
-def _first_text(values: Iterable[object]) -> str:
-    for text in _texts(values):
-        return text
+def _first(texts: Sequence[str]) -> str:
+    if texts:
+        return texts[0]
     return ""
 
 
@@ -151,7 +157,7 @@ def _join_different(texts: Iterable[str]) -> str:
     return "\n\n".join(different)
 
 
-def _further_tags(values_by_role: defaultdict[str, list[object]]) -> list[str]:
+def _further_tags(values_by_role: defaultdict[str, list[Any]]) -> list[str]:
     """Return the tags for flags, states and folders."""
     tags: list[str] = []
     for role, tag_by_word in _TAG_BY_WORD_BY_ROLE.items():
@@ -159,7 +165,7 @@ def _further_tags(values_by_role: defaultdict[str, list[object]]) -> list[str]:
             tag = tag_by_word.get(str(value).strip().lower())
             if tag and tag not in tags:
                 tags.append(tag)
-    for path in _texts(values_by_role["folder"]):
+    for path in values_by_role["folder"]:
         tags += _path_tags(path)
     return tags
 
