@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import ParseError
 from xml.sax.saxutils import escape
@@ -42,9 +42,10 @@ class Element:
 
 
 class Collector:
-    """A target of an XML parser that collects the folders and entries of a document.
+    """Collects the folders and entries of a document. A folder precedes its entries.
 
-    A folder precedes its entries. An entry whose end is missing is left out.
+    With each, collects the texts of its children with `child_tags`, and of the elements with
+    `descendant_tags` at any depth. Leaves out what is inside an entry, and an entry without end.
     """
 
     def __init__(
@@ -55,38 +56,31 @@ class Collector:
         descendant_tags: Collection[str] = (),
     ) -> None:
         self._folder_tag = folder_tag
-        self._entry_tags = entry_tags
-        # Collect the texts of these children of a folder or entry.
+        self._element_tags = {folder_tag, *entry_tags}
         self._child_tags = child_tags
-        # Collect the texts of these elements at any depth in a folder or entry.
         self._descendant_tags = descendant_tags
         self.root_tag = ""
         self.elements: list[Element] = []
-        self.line: Callable[[], int] = lambda: 0  # `parse` sets it to the line of the parser.
-        self._depth = 0  # The number of elements around the current place.
-        # The folders and entry around the current place. The first stands for the document.
+        self.parser = _new_parser(self)  # It calls `start`, `data` and `end`.
+        self._depth = 0  # The number of elements around the current place in the document.
+        # The folders and entry around this place, inside an element for the document.
         self._stack = [Element(folder_tag, line=0, depth=0, level=-1, attributes={})]
-        # The pieces of the text that is being collected, if any.
-        self._text: list[str] | None = None
+        self._text: list[str] | None = None  # The pieces of the text to collect, if any.
         self._text_depth = 0  # The depth of the element with this text.
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if not self.root_tag:
             self.root_tag = tag
-        # An element inside a text is ignored, but not its text.
         if self._text is not None:
-            return
+            return  # An element inside a text is ignored, but not its text.
+        parent = self._stack[-1]
         if self._has_wanted_text(tag):
             self._text = []
             self._text_depth = self._depth
-            return
-        # Folders and entries inside an entry are ignored.
-        parent = self._stack[-1]
-        if parent.kind != self._folder_tag:
-            return
-        if tag == self._folder_tag or tag in self._entry_tags:
-            element = Element(tag, self.line(), self._depth, parent.level + 1, attributes)
+        elif parent.kind == self._folder_tag and tag in self._element_tags:
+            line = self.parser.parser.CurrentLineNumber
+            element = Element(tag, line, self._depth, parent.level + 1, attributes)
             self._stack.append(element)
             if tag == self._folder_tag:
                 self.elements.append(element)
@@ -120,20 +114,16 @@ _MAX_NAMESPACE = 256  # Characters.
 _MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
 
 
-def parse(document: bytes, target: Collector) -> None:
-    """Collect the elements of a document.
-
-    Raises Malformed; `target` then has the elements before the error.
-    """
-    parser = _new_parser(target)
+def parse(document: bytes, collector: Collector) -> None:
+    """Collect the elements of a document. Raises Malformed after the elements before an error."""
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets, but ignores the declared one of a str.
-            parser.feed(document.decode(codec))
+            # Expat knows few charsets, so decode here. It ignores the declared one of a str.
+            collector.parser.feed(document.decode(codec))
         else:
-            parser.feed(document)
-        parser.close()
+            collector.parser.feed(document)
+        collector.parser.close()
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None
     except ParseError as error:
@@ -145,12 +135,11 @@ def parse(document: bytes, target: Collector) -> None:
 
 
 def _new_parser(target: Collector) -> DefusedXMLParser:
-    """Return a parser that refuses declarations by which a few bytes make a large document."""
+    """Return a parser that refuses expansion attacks, such as billion laughs."""
     parser = DefusedXMLParser(target=target)  # It refuses declarations of entities.
     expat = parser.parser
     expat.StartNamespaceDeclHandler = _refuse_long_namespace
     expat.AttlistDeclHandler = _AttributeDeclarations().check
-    target.line = lambda: int(expat.CurrentLineNumber)
     return parser
 
 
@@ -190,6 +179,12 @@ def declared_charset(document: bytes) -> str:
     return ""
 
 
+# Some programs write characters that XML excludes, such as U+0001 or `&#1;`. They would stop the
+# parser, so it gets this mark instead. Then the mark becomes NUL, which the importer reports.
+_MARK = "\U0010ffff"
+_REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
+
+
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
     """Yield the folders and entries of a file.
 
@@ -206,10 +201,10 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
         error = malformed
     if collector.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
-    if can_use_mark:
-        for element in collector.elements:
-            _unmark_invalid_chars(element)
-    yield from collector.elements
+    for element in collector.elements:
+        if can_use_mark:
+            _replace_marks_by_nul(element)
+        yield element
     if error:
         raise error
 
@@ -222,11 +217,6 @@ def _without_declaration(text: str) -> str:
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
-# While a document is parsed, this mark stands for characters that would end the parsing.
-_MARK = "\U0010ffff"
-_REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
-
-
 def _mark_invalid_chars(text: str) -> str:
     return _REFERENCE.sub(_mark_invalid_reference, replace_invalid_xml_chars(text, _MARK))
 
@@ -237,15 +227,19 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
         number = int(decimal)
     else:
         number = int(hexadecimal, 16)
+    if _is_valid_xml_char(number):
+        return reference[0]
+    return _MARK
+
+
+def _is_valid_xml_char(number: int) -> bool:
     if number > sys.maxunicode:
-        return _MARK
-    if replace_invalid_xml_chars(chr(number), _MARK) == _MARK:
-        return _MARK
-    return reference[0]
+        return False
+    character = chr(number)
+    return replace_invalid_xml_chars(character) == character
 
 
-def _unmark_invalid_chars(element: Element) -> None:
-    """Replace each mark by NUL, which the importer reports."""
+def _replace_marks_by_nul(element: Element) -> None:
     for name, value in element.attributes.items():
         element.attributes[name] = value.replace(_MARK, "\0")
     for texts in element.texts.values():

@@ -50,10 +50,9 @@ def _bookmark_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict
     fields = xbel.element_fields(element)
     time = "".join(element.texts.get(xbel.KDE_TIME, ()))
     members = {**fields, "tags": _own_tags(element), "time": time}
-    # `read_fields` returns these dates if they are likely.
-    fields.pop("created", None)
-    fields.pop("modified", None)
-    return fields | read_fields(members.items(), split_tags=list, tags_of_folders=tags_of_folders)
+    # Only `read_fields` sets the dates, because it leaves out `added=""` and the like.
+    other_fields = {name: fields[name] for name in fields if name not in ("created", "modified")}
+    return other_fields | read_fields(members.items(), list, tags_of_folders)
 
 
 def _own_tags(element: Element) -> list[str]:
