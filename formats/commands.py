@@ -193,7 +193,7 @@ def export(options: argparse.Namespace) -> int:
     listing = Listing(_open_existing(options).select(query))
     try:
         write_file(options.file, formats.LISTS[format](listing))
-    except BrokenPipeError:  # The program that reads the output has ended, as `head` does.
+    except BrokenPipeError:  # The reader of the output has ended, as `head` does.
         raise
     except OSError as error:  # Its text may name a temporary file, so it is not printed.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")

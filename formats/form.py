@@ -18,7 +18,7 @@ _TAG_FIELDS = {
     "remove",
     "tag_names",  # The name in linkding's API.
 }
-# A form may also repeat these fields. Each value is taken whole, even with commas.
+# A form may also repeat these fields. Their values may contain commas.
 _REPEATED_FIELDS = {
     "tag",  # A tag in the filter of a list.
     "selected",  # The id of a checked bookmark.

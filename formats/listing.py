@@ -105,7 +105,7 @@ class Listing:
     def can_repeat_filter(self, number_of_links: int) -> bool:
         """Return whether the filter is short enough for this many links to repeat it.
 
-        Otherwise, the links would be much longer than the bookmarks on the page.
+        Otherwise, the links would be much longer than the bookmarks.
         """
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links

@@ -79,10 +79,10 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark."""
 
     id: str = ""  # Empty in a form that adds a bookmark.
-    # By the names of fields. A form that was opened before an upgrade lacks new fields.
+    # By field name. A form that was opened before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
     unread: bool = False  # Whether the bookmark has the tag UNREAD, which `texts` lacks.
-    # Digests of the values that were stored when the form was opened: `uri:1a2b title:3c4d`.
+    # Digests of the values stored when the form was opened: `uri:1a2b title:3c4d`.
     opened: str = ""
     list_query: str | None = None  # Of the list from which the form was opened.
     closes_window: str = ""  # "1" in a window that the bookmarklet has opened.
@@ -92,7 +92,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Read the fields that a browser has sent, in a form or in the query of an address."""
         texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
-        quote = fields.get("_quote")  # Sent only if the checkbox of `quote_checkbox` is checked.
+        quote = fields.get("_quote")  # The value of a checked box.
         if quote:
             texts["description"] = join_paragraphs(texts.get("description", ""), _sent_text(quote))
         tags = fields.get("tags", ())
@@ -128,7 +128,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def fields(self) -> Fields:
-        """Return the values of the form as fields of a bookmark, which are not checked."""
+        """Return the unchecked values of the form as fields of a bookmark."""
         fields: Fields = {name: from_text(name, text) for name, text in self.texts.items()}
         if self.unread:
             fields["tags"].append(UNREAD)
@@ -137,9 +137,9 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
         """Return the fields that the user has changed, and the names of those in conflict.
 
-        This compares three values of each field: the one stored when the form was opened, the
-        one stored now, and the one that the user has sent. The field is in conflict if the
-        user and another client have changed the first to different values.
+        Compare three values of each field: stored when the form was opened, stored now, and sent.
+        The field is in conflict if the user and another client have changed it to different
+        values.
         """
         opened_digests = self.opened.split()
         stored_digests = _stored_digests(entry)
@@ -183,7 +183,7 @@ def texts_of(bookmark: Bookmark) -> dict[str, str]:
 
 
 def _stored_digests(entry: Entry) -> dict[str, str]:
-    """Return digests of the values that the bookmark's form sends if the user changes nothing."""
+    """Return digests of the values that an unchanged form of the bookmark sends."""
     digests = {}
     for name in LABELS:
         value = getattr(entry.bookmark, name)
@@ -214,7 +214,7 @@ def shown_version(entry: Entry) -> str:
 class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a form shows beside the fields of the bookmark."""
 
-    notes: Mapping[str, Note] = {}  # The notes below the fields, by the names of the fields.
+    notes: Mapping[str, Note] = {}  # Below the fields, by field name.
     focus: str = ""  # The name of the field that has the focus.
     checkbox: str = ""  # HTML.
     save_label: str = "Save"

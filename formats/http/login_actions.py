@@ -62,7 +62,7 @@ def log_in(service: Service, request: Request) -> Response:
 
 
 def _respond_after_login(site: Site, target: str, pending_fields: Parameters) -> Response:
-    """Respond in one of three ways, depending on what the user did before the login.
+    """Respond to what the user did before the login.
 
     - The user opened a page: redirect to it.
     - The user saved a bookmark: let the browser send the form to the target again.

@@ -41,7 +41,7 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     # Block the signals in all threads, so that only `sigwait` receives them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
-    # waitress keeps its connections in this dict, in which `stop_on_signal` finds unsent bytes.
+    # waitress keeps its connections here, where `stop_on_signal` finds unsent bytes.
     channels: dict[int, Any] = {}
     settings = {
         **WAITRESS_SETTINGS,
