@@ -67,29 +67,25 @@ def test_an_unknown_format_of_one_bookmark_is_400_or_406(app, add):
     app.get(path, headers={"Accept": "text/csv"}, status=406)
 
 
-@pytest.mark.parametrize("id", ["unknown", "A", "aB", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4"])
-def test_a_path_of_no_bookmark_is_404(app, id):
-    for method in ("GET", "HEAD", "DELETE"):
-        app.request(f"/{id}", method=method, status=404)
-    app.post_json(f"/{id}", {"title": "A"}, status=404)
-
-
-@pytest.mark.parametrize("id", ["A", "_a", "a.b", "a%0A", "%C3%A4", "a" * 65, "..", "a%2Fb"])
-def test_put_creates_no_bookmark_at_a_path_that_is_no_id(app, id):
-    app.put_json(f"/{id}", WHOLE, status=404)
+def test_a_path_of_no_bookmark_is_404(app):
+    for id in ("A", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4", "a" * 65, "..", "a%2Fb"):
+        for method in ("GET", "HEAD", "DELETE"):
+            app.request(f"/{id}", method=method, status=404)
+        app.post_json(f"/{id}", {"title": "A"}, status=404)
+        app.put_json(f"/{id}", WHOLE, status=404)
+    app.get("/unknown", status=404)
 
 
 # --- PUT ---
 
 
-@pytest.mark.parametrize("id", ["a", "0", "a-b_c", "b-1", "feeds", "tagsxjson", "0" * 64])
+@pytest.mark.parametrize("id", ["0", "a-b_c", "feeds", "tagsxjson", "0" * 64])
 def test_put_creates_the_bookmark_and_then_replaces_it(app, id):
     created = app.put_json(f"/{id}", WHOLE, status=201)
     assert created.headers["Location"] == f"http://localhost/{id}"
     assert {name: created.json[name] for name in WHOLE} == WHOLE
     assert created.json["id"] == id
     assert app.get(f"/{id}", status=200).json == created.json
-
     other = {"uri": "https://b.example/", "title": "B", "description": "", "tags": []}
     replaced = app.put_json(f"/{id}", other, status=200)
     assert "Location" not in replaced.headers
@@ -97,14 +93,14 @@ def test_put_creates_the_bookmark_and_then_replaces_it(app, id):
     assert app.get(f"/{id}", status=200).json == replaced.json
 
 
-@pytest.mark.parametrize("field", WHOLE)
-def test_put_requires_every_field(app, field):
-    partial = {name: value for name, value in WHOLE.items() if name != field}
-    assert invalid_fields(app.put_json("/a", partial, status=422)) == [field]
-    app.get("/a", status=404)
-    app.put_json("/a", WHOLE, status=201)
-    assert invalid_fields(app.put_json("/a", partial, status=422)) == [field]
-    assert app.get(f"/a/{field}", status=200).text != ""
+def test_put_requires_every_field(app):
+    for status in (404, 200):
+        for field in WHOLE:
+            partial = {name: value for name, value in WHOLE.items() if name != field}
+            assert invalid_fields(app.put_json("/a", partial, status=422)) == [field]
+        app.get("/a", status=status)
+        app.put_json("/a", WHOLE)
+    assert app.get("/a", status=200).json["title"] == WHOLE["title"]
 
 
 def test_a_problem_names_missing_and_invalid_fields_together(app):
@@ -134,40 +130,34 @@ def test_put_stores_the_created_date_of_a_new_bookmark_only(app):
     assert after["created"] == before["created"]
 
 
-@pytest.mark.parametrize("media_type", XBEL_TYPES)
-def test_put_reads_xbel(app, media_type):
+def test_put_reads_xbel(app):
     document = XBEL.format("<title>T &amp; U</title><desc>D</desc>")
-    put_xbel(app, "/a", document.replace("href", 'tags="x,y" href'), 201, media_type)
+    put_xbel(app, "/a", document.replace("href", 'tags="x,y" href'), 201)
     whole = {"title": "T & U", "description": "D", "tags": ["x", "y"]}
     bookmark = app.get("/a", status=200).json
     assert {name: bookmark[name] for name in WHOLE} == WHOLE | whole
-    # Without an element or attribute, the field is empty.
-    bookmark = put_xbel(app, "/a", XBEL.format("<title>T</title>"), 200, media_type).json
-    assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("T", "", [])
+    for media_type in XBEL_TYPES:  # Without an element or attribute, the field is empty.
+        bookmark = put_xbel(app, "/a", XBEL.format("<title>T</title>"), 200, media_type).json
+        assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("T", "", [])
 
 
-def test_put_of_xbel_requires_a_title_element(app):
+def test_put_of_xbel_requires_exactly_one_bookmark_with_a_title_element(app):
+    two = '<xbel><bookmark href="https://a.example/"/><bookmark href="https://b.example/"/></xbel>'
+    without_uri = "<xbel><bookmark><title>T</title></bookmark></xbel>"
+    for document in ('<xbel version="1.0"/>', two, "<html/>", without_uri):
+        put_xbel(app, "/a", document, 422)
+    assert "uri" in invalid_fields(put_xbel(app, "/a", without_uri, 422))
     response = put_xbel(app, "/a", XBEL.format("<desc>D</desc>"), 422)
     assert response.json["errors"] == [{"field": "title", "reason": "is required"}]
     response = put_xbel(app, "/a", XBEL.format("<title/>"), 201)
     assert response.json["title"] == "https://a.example/"
 
 
-def test_put_of_xbel_requires_exactly_one_bookmark(app):
-    two = '<xbel><bookmark href="https://a.example/"/><bookmark href="https://b.example/"/></xbel>'
-    without_uri = "<xbel><bookmark><title>T</title></bookmark></xbel>"
-    for document in ('<xbel version="1.0"/>', two, "<html/>", without_uri):
-        put_xbel(app, "/a", document, 422)
-    assert "uri" in invalid_fields(put_xbel(app, "/a", without_uri, 422))
-
-
-@pytest.mark.parametrize(
-    "media_type", ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]
-)
-def test_put_refuses_other_media_types_than_json_and_xbel(app, media_type):
-    body = b"uri=https://a.example/"
-    response = app.request("/a", method="PUT", body=body, content_type=media_type, status=415)
-    assert "application/json" in response.headers["Accept-Post"]
+def test_put_refuses_other_media_types_than_json_and_xbel(app):
+    for media_type in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
+        options = {"body": b"uri=https://a.example/", "content_type": media_type, "status": 415}
+        response = app.request("/a", method="PUT", **options)
+        assert "application/json" in response.headers["Accept-Post"]
 
 
 def test_put_responds_in_the_accepted_format(app):
@@ -187,7 +177,7 @@ def test_post_updates_only_the_given_fields(app):
         assert {**after, "modified": ""} == {**before, "modified": ""}
 
 
-def test_the_response_to_a_form_is_the_bookmark(app):
+def test_the_response_to_a_form_is_the_bookmark_with_the_given_fields(app):
     app.put_json("/a", WHOLE, status=201)
     response = app.post("/a", {"title": "B", "tags": "p, q"}, status=200)
     assert response.headers["Content-Location"] == "http://localhost/a"
@@ -195,15 +185,9 @@ def test_the_response_to_a_form_is_the_bookmark(app):
     assert response.json == bookmark
     assert (bookmark["title"], bookmark["tags"]) == ("B", ["p", "q"])
     assert (bookmark["uri"], bookmark["description"]) == (WHOLE["uri"], WHOLE["description"])
-
-
-def test_a_multipart_form_updates_only_the_given_fields(app):
-    app.put_json("/a", WHOLE, status=201)
-    head = '--b\r\nContent-Disposition: form-data; name="description"\r\n\r\n'
-    options = {"body": f"{head}Ä\r\nB\r\n--b--\r\n".encode(), "method": "POST"}
-    app.request("/a", content_type="multipart/form-data; boundary=b", status=200, **options)
-    bookmark = app.get("/a", status=200).json
-    assert (bookmark["title"], bookmark["description"]) == ("A", "Ä\nB")
+    content_type, body = app.encode_multipart([("description", "Ä\r\nB")], [])
+    bookmark = app.post("/a", body, headers={"Content-Type": content_type}, status=200).json
+    assert (bookmark["title"], bookmark["description"]) == ("B", "Ä\nB")
 
 
 def test_post_of_xbel_updates_only_the_given_fields(app):
@@ -227,9 +211,6 @@ def test_post_refuses_unknown_fields_and_another_id(app):
     assert invalid_fields(app.post_json("/a", {"id": "b"}, status=422)) == ["id"]
     assert invalid_fields(app.post("/a", {"tag": "x"}, status=422)) == ["tag"]
     assert app.post_json("/a", {"title": " "}, status=200).json["title"] == WHOLE["uri"]
-
-
-# --- One bookmark per uri ---
 
 
 @pytest.fixture
@@ -261,9 +242,6 @@ def test_a_uri_that_no_other_bookmark_has_is_no_conflict(app, two):
     app.post_json("/b", {"uri": "https://c.example/"}, status=200)
 
 
-# --- Updates without a change ---
-
-
 @pytest.mark.parametrize("method, path, body", [
     ("PUT", "/a", WHOLE),
     ("PUT", "/a", WHOLE | {"title": "  A ", "tags": ["x", " y", "X"]}),
@@ -292,9 +270,8 @@ def test_a_change_sets_modified_and_keeps_created(app):
     assert after.json["created"] == before["created"] == created
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", after.json["modified"])
     assert moment <= after.last_modified.timestamp() <= time.time()
-    assert after.headers["Last-Modified"] == formatdate(
-        after.last_modified.timestamp(), usegmt=True
-    )
+    written = formatdate(after.last_modified.timestamp(), usegmt=True)
+    assert after.headers["Last-Modified"] == written
 
 
 def test_a_change_after_the_clock_was_set_back_is_not_older_than_the_bookmark(app):
@@ -304,9 +281,6 @@ def test_a_change_after_the_clock_was_set_back_is_not_older_than_the_bookmark(ap
     imported = {"uri": WHOLE["uri"], "tags": ["new"]}
     app.post_json("/-/import", [imported], status=200)
     assert app.get("/a").json["modified"] == created
-
-
-# --- DELETE ---
 
 
 def test_the_response_to_delete_is_204_without_a_body(app, two):

@@ -141,7 +141,6 @@ def test_the_first_request_configures_the_application_from_the_environment(data,
 def test_serve_configures_waitress(data, monkeypatch):
     """Run the command in this process, so that the settings of the real server can be read."""
     import waitress
-
     servers = []
     create = waitress.create_server
 

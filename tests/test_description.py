@@ -187,9 +187,6 @@ def test_each_operation_has_the_statuses_that_any_request_may_get():
         assert common <= set(operation["responses"])
 
 
-# --- Parameters ---
-
-
 @pytest.mark.parametrize("path", ["/", "/feed"])
 def test_exactly_the_described_parameters_change_the_response(app, add, path):
     add("https://a.example/", title="A word", tags=["x"])
@@ -223,9 +220,6 @@ def test_the_request_headers_are_those_of_conditional_requests():
     expected = {"GET": safe, "HEAD": safe, "OPTIONS": set()}
     for method, path in OPERATIONS:
         assert set(parameters(method, path, "header")) == expected.get(method, unsafe)
-
-
-# --- Limits and fields ---
 
 
 def limits(name, node):
@@ -292,8 +286,6 @@ def test_a_schema_accepts_the_values_that_the_service_accepts(field):
             is_legal = False
         assert validator.is_valid(value) == is_legal, ascii(value)[:40]
 
-
-# --- Headers of responses ---
 
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["t"]}
 JSON, TEXT, FORM = "application/json", "text/plain", "application/x-www-form-urlencoded"
@@ -388,9 +380,6 @@ def test_each_header_has_the_described_type(filled):
         assert values[name], name
         is_number = all(value.isdecimal() for value in values[name])
         assert headers[name]["schema"]["type"] == ("integer" if is_number else "string"), name
-
-
-# --- Security ---
 
 
 def test_with_a_token_every_operation_but_the_files_needs_it(client):

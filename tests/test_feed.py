@@ -223,9 +223,6 @@ def test_feed_readers_and_browsers_get_atom_and_others_406(app):
         app.get("/feed", headers={"Accept": accept}, status=406)
 
 
-# --- Order and filter ---
-
-
 def test_entries_are_ordered_by_created_with_the_newest_first(app, data, read):
     write_bookmarks(data, 5)
     app.post_json("/b000", {"description": "changed"}, status=200)
@@ -240,9 +237,6 @@ def test_tags_filter_the_feed_like_the_list(add, read):
         root = read(f"/feed?{query}")
         assert "".join(titles(root)) == expected
         assert parse_qsl(urlsplit(links(root)["self"]).query, True) == parse_qsl(query, True)
-
-
-# --- Pages ---
 
 
 def test_a_page_has_fifty_entries(app, data, read):

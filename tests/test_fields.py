@@ -24,24 +24,21 @@ def put_text(app, path, text, status, content_type="text/plain"):
     return app.put(path, text.encode(), content_type=content_type, status=status)
 
 
-# --- GET ---
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_a_field_is_plain_text_or_json_if_accept_asks_for_it(app, bookmark, field):
-    value = bookmark[field]
-    response = app.get(f"/a/{field}", status=200)
-    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert response.headers["Vary"] == "Accept, Accept-Encoding"
-    assert response.text == ("\n".join(value) if field == "tags" else value)
-    response = app.get(f"/a/{field}", headers={"Accept": "application/json"}, status=200)
-    assert response.headers["Content-Type"] == "application/json"
-    assert response.json == value
+def test_a_field_is_plain_text_or_json_if_accept_asks_for_it(app, bookmark, add):
+    for shown in (bookmark, add("x:without-tags-and-description")):
+        for field, value in shown.items():
+            path = f"/{shown['id']}/{field}"
+            response = app.get(path, status=200)
+            assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
+            assert response.headers["Vary"] == "Accept, Accept-Encoding"
+            assert response.text == ("\n".join(value) if field == "tags" else value)
+            response = app.get(path, headers={"Accept": "application/json"}, status=200)
+            assert response.headers["Content-Type"] == "application/json"
+            assert response.json == value
 
 
 def test_accept_decides_the_media_type(app, bookmark):
     for accept, media_type in (
-        ("*/*", "text/plain"),
         ("text/plain;q=0.5, application/json;q=0.6", "application/json"),
         ("text/html,application/xhtml+xml,*/*;q=0.8", "text/plain"),
         ("application/*", "application/json"),
@@ -49,14 +46,6 @@ def test_accept_decides_the_media_type(app, bookmark):
         response = app.get("/a/title", headers={"Accept": accept}, status=200)
         assert response.content_type == media_type
     app.get("/a/title", headers={"Accept": "application/x-xbel"}, status=406)
-
-
-def test_absent_tags_and_description_are_empty(app, add):
-    id = add()["id"]
-    for field, value in (("tags", []), ("description", "")):
-        assert app.get(f"/{id}/{field}", status=200).text == ""
-        as_json = app.get(f"/{id}/{field}", headers={"Accept": "application/json"}, status=200)
-        assert as_json.json == value
 
 
 def test_an_unknown_field_or_bookmark_is_404(app, bookmark):
@@ -118,12 +107,12 @@ def test_put_of_json_sets_the_field(app, bookmark):
         assert app.get("/a", status=200).json[field] == value
 
 
-@pytest.mark.parametrize("field", ["id", "created", "modified"])
-def test_changing_a_read_only_field_is_405(app, bookmark, field):
-    for method in ("PUT", "POST", "DELETE"):
-        options = {"body": b"x", "content_type": "text/plain", "status": 405}
-        response = app.request(f"/a/{field}", method=method, **options)
-        assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
+def test_changing_a_read_only_field_is_405(app, bookmark):
+    for field in ("id", "created", "modified"):
+        for method in ("PUT", "POST", "DELETE"):
+            options = {"body": b"x", "content_type": "text/plain", "status": 405}
+            response = app.request(f"/a/{field}", method=method, **options)
+            assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
 
 
 @pytest.mark.parametrize("field, values", [
@@ -141,13 +130,10 @@ def test_an_invalid_value_is_422(app, bookmark, field, values):
     assert app.get("/a", status=200).json == bookmark
 
 
-def test_malformed_json_or_text_is_400(app, bookmark):
+def test_malformed_json_or_text_is_400_and_another_media_type_415(app, bookmark):
     for body in (b"", b"{", b"[1,]", b"NaN", b'"\xff"'):
         app.put("/a/title", body, content_type="application/json", status=400)
     app.put("/a/title", b"\xe4", content_type="text/plain", status=400)
-
-
-def test_another_media_type_is_415(app, bookmark):
     for content_type in ("application/x-xbel", "application/x-www-form-urlencoded", "text/html"):
         response = put_text(app, "/a/title", "New", 415, content_type)
         assert "text/plain" in response.headers["Accept-Post"]

@@ -263,8 +263,6 @@ def test_every_accepted_bookmark_can_be_written_in_every_format(client, fields, 
         client("/feed")
 
 
-# --- Headers ---
-
 HEADERS = {
     "Host": ["localhost", "localhost:80", "127.0.0.1"],
     "Accept": [BROWSER, "text/csv;q=0.5, */*;q=0.1", JSON],
@@ -309,8 +307,6 @@ def test_every_special_byte_in_a_header_is_handled(client, name):
             client("/", "POST", b"{}", **headers)
 
 
-# --- Queries ---
-
 PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "description", "tags", "x"]
 
 
@@ -333,8 +329,6 @@ def test_any_query_is_200_or_400(client, pairs):
         assert client(path, environ={"QUERY_STRING": query}).status_int in (200, 400)
         client(path, environ={"QUERY_STRING": query}, Accept=BROWSER)
 
-
-# --- Paths ---
 
 PLACES = ["/{}", "{}", "{}/a", "/a{}", "/{}a", "/a/{}", "/a/{}title", "/a/title{}", "/feed{}"]
 PLACES += ["/a{}title", "/style{}.css", "/openapi{}json", "/gone{}", "/{}/title", "/a/../{}"]

@@ -487,9 +487,6 @@ def test_a_forked_process_serves_the_folders_that_its_parent_had_open(hosts):
     assert sorted(uris(hosts, A)) == ["x:child", "x:parent"]
 
 
-# --- Logs ---
-
-
 def test_the_log_names_the_host(hosts, root, caplog, monkeypatch):
     write_tokens(root, TOKEN)
     hosts.get("/", headers=at(A, Authorization="Bearer wrong"), status=401)

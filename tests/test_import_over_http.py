@@ -133,29 +133,29 @@ def test_a_file_has_the_same_result_in_a_form_as_a_body_and_by_the_command(
     assert printed.out == ", ".join(numbers) + "\n"
 
 
-@pytest.mark.parametrize("count", [0, 1, 2])
-def test_xbel_of_any_number_of_bookmarks_is_a_file(app, count):
-    bookmarks = "".join(f'<bookmark href="https://example.com/{n}"/>' for n in range(count))
-    report = post_file(app, "xbel", f'<xbel version="1.0">{bookmarks}</xbel>'.encode())
-    assert counts(report) == (count, 0, 0, 0, 0)
+def test_xbel_of_any_number_of_bookmarks_is_a_file(app):
+    for count in range(3):
+        bookmarks = "".join(f'<bookmark href="x:{count}{n}"/>' for n in range(count))
+        report = post_file(app, "xbel", f'<xbel version="1.0">{bookmarks}</xbel>'.encode())
+        assert counts(report) == (count, 0, 0, 0, 0)
 
 
-@pytest.mark.parametrize("name, body, status", [
-    ("json", b"[]", 422),
-    ("json", b'[{"uri": "https://example.com/"}]', 422),
-    ("xbel", b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/></xbel>', 422),
-    ("xbel", b"<xbel/>", 422),
-    ("csv", b"url,title\nhttps://example.com/,A\n", 415),
-    ("netscape", NETSCAPE, 415),
-    ("text", b"https://example.com/\n", 415),
-])  # fmt: skip
-@pytest.mark.parametrize("path", ["/", "/a"])
-def test_a_file_is_refused_where_one_bookmark_is_expected(app, path, name, body, status):
+def test_a_file_is_refused_where_one_bookmark_is_expected(app):
     app.put_json("/a", {"uri": "x:y", "title": "A", "description": "", "tags": []}, status=201)
-    response = app.post(path, body, content_type=MEDIA_TYPES[name], status=status)
-    assert "POST /-/import" in response.text
-    response = app.post(path, upload_files=[("file", "any name", body)], status=422)
-    assert "POST /-/import" in response.text
+    for name, body, status in (
+        ("json", b"[]", 422),
+        ("json", b'[{"uri": "https://example.com/"}]', 422),
+        ("xbel", b'<xbel><bookmark href="a:1"/><bookmark href="a:2"/></xbel>', 422),
+        ("xbel", b"<xbel/>", 422),
+        ("csv", b"url,title\nhttps://example.com/,A\n", 415),
+        ("netscape", NETSCAPE, 415),
+        ("text", b"https://example.com/\n", 415),
+    ):
+        for path in ("/", "/a"):
+            response = app.post(path, body, content_type=MEDIA_TYPES[name], status=status)
+            assert "POST /-/import" in response.text
+            response = app.post(path, upload_files=[("file", "any name", body)], status=422)
+            assert "POST /-/import" in response.text
     assert len(app.get("/").json) == 1
 
 
@@ -177,21 +177,21 @@ def test_of_several_files_in_one_form_none_is_imported_if_one_cannot_be_read(app
         assert app.get("/").json == []
 
 
-@pytest.mark.parametrize("media_type", ["application/xml", "text/xml"])
-@pytest.mark.parametrize("body", [
-    b'<xbel><bookmark href="https://example.com/"/></xbel>',
-    b'<posts><post href="https://example.com/"/></posts>',
-    b'<opml><body><outline text="A feed" xmlUrl="https://example.com/"/></body></opml>',
-])  # fmt: skip
-def test_a_body_of_xml_is_a_file_of_any_known_kind(app, body, media_type):
-    options = {"content_type": media_type, "status": 200}
-    assert app.post("/-/import", body, **options).json["created"] == 1
-    assert app.get("/").json[0]["uri"] == "https://example.com/"
+def test_a_body_of_xml_is_a_file_of_any_known_kind(app):
+    for number, body in enumerate((
+        b'<xbel><bookmark href="x:%d"/></xbel>',
+        b'<posts><post href="x:%d"/></posts>',
+        b'<opml><body><outline text="A feed" xmlUrl="x:%d"/></body></opml>',
+    )):  # fmt: skip
+        for media_type, created in (("application/xml", 1), ("text/xml", 0)):
+            report = app.post("/-/import", body % number, content_type=media_type, status=200).json
+            assert report["created"] == created
+    assert {bookmark["uri"] for bookmark in app.get("/").json} == {"x:0", "x:1", "x:2"}
 
 
-@pytest.mark.parametrize("body", [b" ", b"\0\1\2", b"SQLite format 3\0", b"["])
-def test_an_uploaded_file_of_no_known_format_is_refused(app, body):
-    upload(app, body, status=400)
+def test_an_uploaded_file_of_no_known_format_is_refused(app):
+    for body in (b" ", b"\0\1\2", b"SQLite format 3\0", b"["):
+        upload(app, body, status=400)
     assert app.get("/").json == []
 
 
@@ -203,6 +203,8 @@ def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     assert counts(report) == (2, 0, 0, 1, 1)
     (entry,) = report["entries"]
     assert (entry["line"], entry["value"]) == (5, "/relative")
+    rows = post_file(app, "csv", b"url,created\na:1,never\nnone,\na:2,never\n")["entries"]
+    assert [entry["line"] for entry in rows] == [2, 3, 4]
     assert "absolute" in entry["reason"]
     report = post_file(app, "xbel", XBEL % (b"not a uri", b"T"))
     (entry,) = report["entries"]
@@ -279,12 +281,6 @@ def test_a_control_character_costs_nothing_else_of_an_xbel_file(app, encoding):
     assert {bookmark["title"] for bookmark in app.get("/").json} == {"é"}
 
 
-def test_the_report_lists_entries_in_the_order_of_the_file(app):
-    body = b"url,created\na:1,never\nnone,\na:2,never\n"
-    report = post_file(app, "csv", body)
-    assert [entry["line"] for entry in report["entries"]] == [2, 3, 4]
-
-
 def test_half_a_character_costs_nothing_else_of_a_json_file(app):
     body = b'[{"uri": "a:1", "title": "cut \\ud83d"}, {"uri": "a:2", "title": "\\ud83d\\ude00"}]'
     report = post_file(app, "json", body)
@@ -322,54 +318,44 @@ def test_nothing_of_a_malformed_json_document_is_imported(app):
     assert app.get("/").json == []
 
 
-# Files in which nothing of the format in their media type is found.
-@pytest.mark.parametrize("name, body", [
-    ("netscape", b"url,title\nhttps://a.example/,A\n"),
-    ("netscape", b"<!DOCTYPE html><html><body><h1>Hello</h1></body></html>"),
-    ("netscape", b'<html><p>See <a href="https://a.example/">A</a>.</p></html>'),
-    ("netscape", b'[{"uri": "https://a.example/"}]'),
-    ("netscape", b""),
-    ("csv", b"https://a.example/\nhttps://b.example/\n"),
-    ("csv", NETSCAPE),
-    ("json", NETSCAPE),
-    ("xbel", NETSCAPE),
-    ("text", b"\0\1\2"),
-    ("text", b""),
-])  # fmt: skip
-def test_a_file_of_another_format_than_its_media_type_is_an_error(app, name, body):
-    assert post_file(app, name, body, status=400)["detail"]
+def test_a_file_of_another_format_than_its_media_type_is_an_error(app):
+    for name, body in (
+        ("netscape", b"url,title\nhttps://a.example/,A\n"),
+        ("netscape", b"<!DOCTYPE html><html><body><h1>Hello</h1></body></html>"),
+        ("netscape", b'<html><p>See <a href="https://a.example/">A</a>.</p></html>'),
+        ("netscape", b'[{"uri": "https://a.example/"}]'),
+        ("netscape", b""),
+        ("csv", b"https://a.example/\nhttps://b.example/\n"),
+        ("csv", NETSCAPE),
+        ("json", NETSCAPE),
+        ("xbel", NETSCAPE),
+        ("text", b"\0\1\2"),
+        ("text", b""),
+    ):
+        assert post_file(app, name, body, status=400)["detail"]
     assert app.get("/").json == []
 
 
-@pytest.mark.parametrize("name, body", [
-    ("json", b"[]"),
-    ("json", b'{"children": []}'),
-    ("json", b'{"version": 3, "lists": []}'),
-    ("xbel", b"<xbel/>"),
-    ("csv", b"url,title\n"),
-    ("netscape", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n"),
-    ("netscape", b"<dl></dl>"),
-])  # fmt: skip
-def test_an_empty_list_of_a_known_format_is_imported(app, name, body):
-    for report in (post_file(app, name, body), upload(app, body)):
-        assert counts(report) == (0, 0, 0, 0, 0)
+def test_an_empty_list_of_a_known_format_is_imported(app):
+    for name, body in (
+        ("json", b"[]"),
+        ("json", b'{"children": []}'),
+        ("json", b'{"version": 3, "lists": []}'),
+        ("xbel", b"<xbel/>"),
+        ("csv", b"url,title\n"),
+        ("netscape", b"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n</DL><p>\n"),
+        ("netscape", b"<dl></dl>"),
+    ):
+        for report in (post_file(app, name, body), upload(app, body)):
+            assert counts(report) == (0, 0, 0, 0, 0)
 
 
-def test_a_json_tree_is_imported_and_may_be_large(app):
+def test_one_bookmark_must_be_small_and_a_file_may_be_large(app):
     entry = {"type": "text/x-moz-place", "title": "x" * 4000, "uri": "https://a.example/"}
     tree = {"title": "", "root": "placesRoot", "children": [entry] * 300}
     body = json.dumps(tree).encode()
     assert counts(post_file(app, "json", body)) == (1, 0, 299, 0, 0)
     assert "line 1" in post_file(app, "json", body[:-1], status=400)["detail"]
-
-
-# --- Limits ---
-
-
-def test_one_bookmark_must_be_small_and_a_file_may_be_large(app):
-    description = "x" * 60_000
-    entries = [{"uri": f"https://example.com/{n}", "description": description} for n in range(20)]
-    assert counts(post_file(app, "json", json.dumps(entries).encode())) == (20, 0, 0, 0, 0)
     one = {"uri": "https://example.com/x", "description": " " * 2**20}
     app.post_json("/", one, status=413)
 
@@ -381,9 +367,6 @@ def test_json_of_too_many_values_is_refused(app):
     for file in (body, b'{"children": %s}' % body, text.encode("utf-16")):
         assert "bookmarks import" in post_file(app, "json", file, status=413)["detail"]
     upload(app, body, status=413)
-
-
-# --- Forms ---
 
 
 def test_a_body_that_arrives_byte_by_byte_is_read_to_its_end(app):
@@ -411,17 +394,17 @@ def test_a_form_must_have_files_with_names_and_no_other_field(app):
     assert app.get("/").json == []
 
 
-@pytest.mark.parametrize("wrong", ["\x01", "&#1;", "&#xD800;", "&#xFFFE;"])
 @pytest.mark.parametrize("document", [
     '<xbel><bookmark href="a:1"><title>One{}!</title></bookmark><bookmark href="a:2"/></xbel>',
     '<opml><body><outline url="a:1" text="One{}!"/><outline url="a:2"/></body></opml>',
 ], ids=["xbel", "opml"])  # fmt: skip
-def test_a_character_that_xml_cannot_have_is_taken_out_of_a_file(app, document, wrong):
-    body = document.format(wrong).encode()
-    report = app.post("/-/import", body, {"Content-Type": "application/xml"}).json
-    assert (report["created"], report["skipped"], report["noted"]) == (2, 0, 1)
-    assert [entry["value"] for entry in report["entries"]] == ["a:1"]
-    assert app.get("/?uri=a:1").json[0]["title"] == "One!"
+def test_a_character_that_xml_cannot_have_is_taken_out_of_a_file(app, document):
+    for wrong in ("\x01", "&#1;", "&#xD800;", "&#xFFFE;"):
+        body = document.format(wrong).encode()
+        report = app.post("/-/import", body, {"Content-Type": "application/xml"}).json
+        assert (report["skipped"], report["noted"]) == (0, 1)
+        assert [entry["value"] for entry in report["entries"]] == ["a:1"]
+        assert app.get("/?uri=a:1").json[0]["title"] == "One!"
     last = document.replace("a:1", "a:3").format("\U0010ffff").encode()
     app.post("/-/import", last, {"Content-Type": "application/xml"})
     assert app.get("/?uri=a:3").json[0]["title"] == "One\U0010ffff!"

@@ -76,12 +76,12 @@ def test_members_that_linkding_does_not_document_are_ignored(app, post):
     app.post_json("/api/bookmarks/?disable_scraping", {"url": URI}, status=201)
 
 
-def test_posting_a_stored_url_again_keeps_what_is_not_sent(app, post):
+def test_posting_a_stored_url_again_keeps_what_is_not_sent(post):
     before = post(title="T", description="D", tag_names=["a"], shared=True)
-    assert post() == before
-    assert post(title="", description="", tag_names=[], shared=False) == before
+    empty = {"title": "", "description": ""}
+    for sent in ({}, {**empty, "tag_names": [], "shared": False}, {**empty, "notes": ""}):
+        assert post(**sent) == before
     assert post(title=None, tag_names=None, unread=None) == before
-    assert post(title="", description="", notes="") == before
 
 
 def test_posting_a_stored_url_again_adds_tags_and_marks(app, post):
@@ -102,6 +102,11 @@ def test_notes_are_stored_below_a_line_of_the_description(app, post):
     made = post(description="D\r\nE", notes="N\r\nM")
     assert (made["description"], made["notes"]) == ("D\nE", "N\nM")
     assert stored(app)[0]["description"] == "D\nE\n\nNotes:\nN\nM"
+    for sent in ({}, {"notes": ""}, {"description": ""}, {"description": "", "notes": ""}):
+        again = post(**sent)
+        assert (again["description"], again["notes"]) == ("D\nE", "N\nM")
+    changed = post(notes="N")
+    assert (changed["description"], changed["notes"]) == ("D\nE", "N")
     assert post("https://other.example/", notes="N")["description"] == ""
     assert stored(app)[0]["description"] == "Notes:\nN"
 
@@ -123,15 +128,6 @@ def test_notes_and_description_are_replaced_without_each_other(app, post, method
     assert change(description="") == ("", "N")
     assert change(description="F", notes="M") == ("F", "M")
     assert change(notes="") == ("F", "")
-
-
-def test_posting_a_stored_url_again_replaces_notes_and_keeps_them_without_any(app, post):
-    post(description="D", notes="N")
-    for sent in ({}, {"notes": ""}, {"description": ""}, {"description": "", "notes": ""}):
-        made = post(**sent)
-        assert (made["description"], made["notes"]) == ("D", "N")
-    made = post(notes="M")
-    assert (made["description"], made["notes"]) == ("D", "M")
 
 
 def test_a_line_of_the_description_that_is_only_notes_begins_the_notes(app, add):
@@ -195,14 +191,6 @@ def test_a_no_break_space_in_a_stored_tag_comes_back_as_a_space(app, add, post):
     assert stored(app)[0]["tags"] == ["b\xa0c"]
     app.patch_json(f"/api/bookmarks/{made['id']}/", {"tag_names": made["tag_names"]})
     assert stored(app)[0]["tags"] == ["b c"]
-
-
-def test_the_id_api_is_reserved(app):
-    fields = {"uri": URI, "title": "T", "description": "", "tags": []}
-    app.put_json("/api", fields, status=404)
-    app.put_json("/apis", fields, status=201)
-    app.get("/api", status=404)
-    app.get("/api/title", status=404)
 
 
 def test_put_needs_a_url_that_no_other_bookmark_has(app, post):
@@ -277,9 +265,6 @@ def test_forms_are_read_with_tags_repeated_or_joined_by_commas(app, post, method
         made = getattr(app, method)(path, sent, content_type=media_type).json
         assert (made["tag_names"], made["title"]) == (["a", "b"], "T")
         assert (made["unread"], made["shared"], made["is_archived"]) == (True, False, False)
-
-
-# --- Numbers ---
 
 
 def test_a_number_is_a_positive_integer_of_31_bits_that_never_changes(monkeypatch):
@@ -395,13 +380,9 @@ def test_a_list_is_limited_to_unread_or_shared_bookmarks_or_to_others(app, post)
 
 def test_a_list_is_sorted(app, data):
     for id, created, modified in (("b", 1, 3), ("c", 2, 2), ("a", 3, 1)):
-        fields = {
-            "id": id,
-            "uri": f"https://{id}.example/",
-            "title": id.upper(),
-            "created": f"2020-01-0{created}T00:00:00Z",
-            "modified": f"2021-01-0{modified}T00:00:00Z",
-        }
+        fields = {"id": id, "uri": f"https://{id}.example/", "title": id.upper()}
+        fields["created"] = f"2020-01-0{created}T00:00:00Z"
+        fields["modified"] = f"2021-01-0{modified}T00:00:00Z"
         (data / "bookmarks" / f"{id}.json").write_text(json.dumps(fields))
     for name, order in (("added", "bca"), ("modified", "acb"), ("title", "abc")):
         for sort, ids in ((f"{name}_asc", order), (f"{name}_desc", order[::-1])):
@@ -420,8 +401,7 @@ def test_a_list_is_limited_to_bookmarks_since_a_moment(app, post):
     app.post_json("/", {"uri": "https://c.example/"} | moments, status=201)
     assert results(app, modified_since="2222-01-01T00:00:00.000000Z") == ["https://c.example/"]
     assert results(app, modified_since="2222-01-01T00:00:01Z") == []
-    error = app.get("/api/bookmarks/?added_since=x", status=400).json
-    assert error.keys() == {"added_since"}
+    assert app.get("/api/bookmarks/?added_since=x", status=400).json.keys() == {"added_since"}
 
 
 def test_check_finds_a_bookmark_by_its_url(app, post):
@@ -512,42 +492,38 @@ def test_health_says_whether_the_folder_can_be_read(app, data):
 # --- Errors and headers ---
 
 
-@pytest.mark.parametrize("body, member", [
-    ({}, "url"),
+@pytest.mark.parametrize("members, member", [
+    ({"url": None}, "url"),
     ({"url": "no url"}, "url"),
-    ({"url": URI, "title": 1}, "title"),
-    ({"url": URI, "tag_names": "a\x01"}, "tag_names"),
-    ({"url": URI, "tag_names": [1]}, "tag_names"),
-    ({"url": URI, "tag_names": {}}, "tag_names"),
-    ({"url": URI, "date_added": "yesterday"}, "date_added"),
-    ({"url": URI, "date_modified": [1]}, "date_modified"),
-    ({"url": URI, "description": "x" * 70_000}, "description"),
-    ([], "body"),
+    ({"title": 1}, "title"),
+    ({"tag_names": "a\x01"}, "tag_names"),
+    ({"tag_names": [1]}, "tag_names"),
+    ({"date_added": "yesterday"}, "date_added"),
+    ({"date_modified": [1]}, "date_modified"),
+    ({"description": "x" * 70_000}, "description"),
 ])  # fmt: skip
-def test_a_wrong_value_is_400_with_the_member(app, body, member):
-    error = app.post_json("/api/bookmarks/", body, status=400).json
+def test_a_wrong_value_is_400_with_the_member(app, members, member):
+    error = app.post_json("/api/bookmarks/", {"url": URI} | members, status=400).json
     assert error.keys() == {member}
     assert all(isinstance(reason, str) for reason in error[member])
+    assert app.post_json("/api/bookmarks/", [], status=400).json.keys() == {"body"}
 
 
-@pytest.mark.parametrize("method, path, status", [
-    ("GET", "/api/nothing/", 404),
-    ("GET", "/api/bookmarks/1/", 404),
-    ("GET", "/api/bookmarks/x/", 404),
-    ("GET", "/api/bookmarks/99999999999/", 404),
-    ("POST", "/api/bookmarks/1/", 405),
-    ("DELETE", "/api/bookmarks/", 405),
-    ("POST", "/api/bookmarks/", 415),
-    ("GET", "/api/", 404),
-    ("GET", "/api/bookmarks/shared/", 404),
-    ("GET", "/api/bookmarks/1/assets/", 404),
-    ("POST", "/api/bookmarks/1/assets/upload/", 404),
-])  # fmt: skip
-def test_other_errors_have_a_detail(app, method, path, status):
+def test_other_errors_have_a_detail(app):
     headers = {"Accept": "text/html", "Content-Type": "image/png"}
-    response = app.request(path, method=method, headers=headers, body=b"x", status=status)
-    assert response.content_type == "application/json"
-    assert response.json.keys() == {"detail"}
+    for method, path, status in (
+        ("GET", "/api/nothing/", 404),
+        ("GET", "/api/bookmarks/1/", 404),
+        ("GET", "/api/bookmarks/x/", 404),
+        ("GET", "/api/bookmarks/99999999999/", 404),
+        ("POST", "/api/bookmarks/1/", 405),
+        ("POST", "/api/bookmarks/", 415),
+        ("GET", "/api/bookmarks/shared/", 404),
+        ("POST", "/api/bookmarks/1/assets/upload/", 404),
+    ):
+        response = app.request(path, method=method, headers=headers, body=b"x", status=status)
+        assert response.content_type == "application/json"
+        assert response.json.keys() == {"detail"}
 
 
 def test_a_malformed_or_large_body_and_another_host_are_refused_with_the_reason(app):
@@ -596,9 +572,7 @@ def test_a_lock_timeout_is_503_with_retry_after(app, post, lock_folder):
     assert int(error.headers["Retry-After"]) > 0
 
 
-@pytest.mark.parametrize(
-    "value", ["\0", "\ud800", "\x1b", "\ufffe", "9" * 5_000, "(" * 5_000, "%", ""]
-)
+@pytest.mark.parametrize("value", ["\0", "\ud800", "9" * 5_000, "(" * 5_000, ""])
 def test_no_value_is_an_internal_error(app, post, value):
     path = f"/api/bookmarks/{post()['id']}/"
     own_error = (200, 201, 400)

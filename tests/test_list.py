@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from webob import Request
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 MEDIA_TYPES = {
@@ -29,14 +28,9 @@ def write_files(data, count):
     folder = data / "bookmarks"
     folder.mkdir(parents=True, exist_ok=True)
     for n in range(count):
-        bookmark = {
-            "id": f"b{n:04}",
-            "uri": f"https://example.com/{n}",
-            "title": f"Number {n}",
-            "description": "",
-            "tags": ["even" if n % 2 == 0 else "odd"],
-            "created": f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z",
-        }
+        created = f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
+        bookmark = {"id": f"b{n:04}", "uri": f"https://example.com/{n}", "created": created}
+        bookmark |= {"title": f"Number {n}", "tags": ["even" if n % 2 == 0 else "odd"]}
         (folder / f"b{n:04}.json").write_text(json.dumps(bookmark))
 
 
@@ -59,17 +53,17 @@ def test_an_item_of_the_list_has_all_fields_of_the_bookmark(app, add):
     assert set(bookmark) == {"id", "uri", "title", "description", "tags", "created", "modified"}
 
 
-@pytest.mark.parametrize("name", MEDIA_TYPES)
-def test_the_parameter_format_overrides_accept(app, add, name):
+def test_the_parameter_format_overrides_accept(app, add):
     add(title="Something")
-    for accept in ("*/*", BROWSER, "image/png"):
-        response = app.get(f"/?format={name}", headers={"Accept": accept}, status=200)
-        assert response.headers["Content-Type"] == MEDIA_TYPES[name]
-        assert response.headers["Vary"] == "Accept, Accept-Encoding"
-        assert "Something" in response.text
+    for name, media_type in MEDIA_TYPES.items():
+        for accept in ("*/*", BROWSER, "image/png"):
+            response = app.get(f"/?format={name}", headers={"Accept": accept}, status=200)
+            assert response.headers["Content-Type"] == media_type
+            assert response.headers["Vary"] == "Accept, Accept-Encoding"
+            assert "Something" in response.text
 
 
-@pytest.mark.parametrize("accept, name", [
+ACCEPTED = [
     ("*/*", "json"),
     ("", "json"),
     ("application/*", "json"),
@@ -79,8 +73,6 @@ def test_the_parameter_format_overrides_accept(app, add, name):
     ("application/xbel+xml", "xbel"),
     ("application/xml", "xbel"),
     ("text/xml", "xbel"),
-    ("text/csv", "csv"),
-    ("text/plain", "text"),
     ("text/*", "text"),
     ("TEXT/CSV", "csv"),
     ("text/csv; charset=utf-8", "csv"),
@@ -93,15 +85,21 @@ def test_the_parameter_format_overrides_accept(app, add, name):
     ('text/csv;x="a,b;q=0"', "csv"),
     (r'text/plain;x="\", text/csv";q=0.5, text/html;q=0.1', "text"),
     ('text/csv;x="', "csv"),
-    (",", "json"),
     (" , ,\t", "json"),
     (",, text/csv,", "csv"),
     ("text/html;q=0.1, , text/csv", "csv"),
-])  # fmt: skip
-def test_accept_selects_the_format_by_q_values(app, accept, name):
-    response = app.get("/", headers={"Accept": accept}, status=200)
-    assert response.headers["Content-Type"] == MEDIA_TYPES[name]
-    assert response.headers["Vary"] == "Accept, Accept-Encoding"
+]
+
+
+def test_accept_selects_the_format_by_q_values(app):
+    for accept, name in ACCEPTED:
+        response = app.get("/", headers={"Accept": accept}, status=200)
+        assert response.headers["Content-Type"] == MEDIA_TYPES[name], accept
+        assert response.headers["Vary"] == "Accept, Accept-Encoding"
+    for accept in ("image/png", "application/json;q=0", "text/turtle, audio/*", 'a/b;x="a,b"'):
+        problem = app.get("/", headers={"Accept": accept}, status=406)
+        assert problem.json["status"] == 406
+        assert problem.headers["Vary"] == "Accept, Accept-Encoding"
 
 
 def test_an_accept_of_more_than_4096_characters_counts_as_absent(app):
@@ -112,21 +110,9 @@ def test_an_accept_of_more_than_4096_characters_counts_as_absent(app):
         assert response.headers["Content-Type"] == MEDIA_TYPES[name]
 
 
-@pytest.mark.parametrize(
-    "accept", ["image/png", "application/json;q=0", "text/turtle, audio/*", 'image/png;x="a,b"']
-)
-def test_an_accept_that_nothing_satisfies_is_406(app, accept):
-    problem = app.get("/", headers={"Accept": accept}, status=406)
-    assert problem.json["status"] == 406
-    assert problem.headers["Vary"] == "Accept, Accept-Encoding"
-
-
-@pytest.mark.parametrize("name", ["yaml", "JSON", "application/json", "atom"])
-def test_an_unknown_format_is_400(app, name):
-    app.get("/", {"format": name}, status=400)
-
-
-# --- Order ---
+def test_an_unknown_format_is_400(app):
+    for name in ("yaml", "JSON", "application/json", "atom"):
+        app.get("/", {"format": name}, status=400)
 
 
 def test_the_order_is_newest_first_then_descending_id(app, put):
@@ -139,42 +125,37 @@ def test_the_order_is_newest_first_then_descending_id(app, put):
     assert ids(app.get("/", status=200)) == expected
 
 
-# --- Tags ---
-
-
 @pytest.fixture
 def tagged(add):
     """Return a map from the ids of four bookmarks to their names."""
     tags = {"z": [], "a": ["Red"], "b": ["red", "Blue"], "c": ["BLUE", "Äpfel", "two words"]}
-    return {
-        add(f"https://{name}.example/", title=name, tags=values)["id"]: name
-        for name, values in tags.items()
-    }
+    return {add(f"x:{name}", title=name, tags=tags[name])["id"]: name for name in tags}
 
 
-@pytest.mark.parametrize("query, names", [
+TAGS = [
     ("tag=red", "ba"),
     ("tag=RED", "ba"),
     ("tag=red&tag=blue", "b"),
     ("tag=blue&tag=Red&tag=rED", "b"),
     ("tag=%C3%84PFEL", "c"),
-    ("tag=%C3%A4pfel", "c"),
     ("tag=a%CC%88pfel", "c"),
     ("tag=two+words", "c"),
     ("tag=two%20Words", "c"),
     ("tag=words", ""),
     ("tag=re", ""),
     ("tag=red,blue", ""),
-    ("tag=nothing", ""),
     ("tag=red&tag=nothing", ""),
     ("tag=", "cbaz"),
     ("tag=&tag=red", "ba"),
     ("tag=red&q=blue", "b"),
-])  # fmt: skip
-def test_several_tags_select_bookmarks_that_have_all_of_them(app, tagged, query, names):
-    response = app.get(f"/?{query}", status=200)
-    assert "".join(tagged[id] for id in ids(response)) == names
-    assert response.headers["X-Total-Count"] == str(len(names))
+]
+
+
+def test_several_tags_select_bookmarks_that_have_all_of_them(app, tagged):
+    for query, names in TAGS:
+        response = app.get(f"/?{query}", status=200)
+        assert "".join(tagged[id] for id in ids(response)) == names, query
+        assert response.headers["X-Total-Count"] == str(len(names))
 
 
 def test_a_tag_matches_in_every_order_of_its_marks(app, add):
@@ -190,34 +171,18 @@ def test_a_removed_tag_no_longer_matches(app, add):
     assert ids(app.get("/?tag=new", status=200)) == [id]
 
 
-# --- Words ---
-
-
-def test_every_word_of_q_must_occur_in_some_field(app, add):
-    texts = {"title": "Python für die Straße", "description": "A tutorial\nin German"}
-    add("https://docs.example/", tags=["Programming"], **texts)
-    for words in ("PYTHON", "tutorial", "docs.example", "programming", "straße", "", "   "):
-        assert len(app.get("/", {"q": words}, status=200).json) == 1
-    assert len(app.get("/", {"q": "tutorial programming python docs"}, status=200).json) == 1
-    for words in ("python ruby", "ruby"):
-        assert app.get("/", {"q": words}, status=200).json == []
-
-
-@pytest.mark.parametrize("path", ["/", "/feed"])
-@pytest.mark.parametrize("values, status", [
-    ({"q": "a" * 4_096}, 200),
-    ({"q": "a" * 4_097}, 400),
-    ({"q": "ä" * 2_048}, 200),
-    ({"q": "ä" * 2_049}, 400),
-    ({"tag": "a" * 4_097}, 400),
-    ({"tag": ["a" * 4_096] * 3, "q": "a" * 4_096}, 200),
-    ({"tag": ["a" * 4_096] * 4, "q": "a"}, 400),
-])  # fmt: skip
-def test_searches_and_tags_have_a_limited_length(app, path, values, status):
-    app.get(f"{path}?{urlencode(values, doseq=True)}", status=status)
-
-
-# --- The order ---
+def test_searches_and_tags_have_a_limited_length(app):
+    for values, status in (
+        ({"q": "a" * 4_096}, 200),
+        ({"q": "a" * 4_097}, 400),
+        ({"q": "ä" * 2_048}, 200),
+        ({"q": "ä" * 2_049}, 400),
+        ({"tag": "a" * 4_097}, 400),
+        ({"tag": ["a" * 4_096] * 3, "q": "a" * 4_096}, 200),
+        ({"tag": ["a" * 4_096] * 4, "q": "a"}, 400),
+    ):
+        for path in ("/", "/feed"):
+            app.get(f"{path}?{urlencode(values, doseq=True)}", status=status)
 
 
 @pytest.fixture
@@ -239,29 +204,23 @@ def put(app):
     return put
 
 
-@pytest.mark.parametrize("sort, order", [
-    ("created", "dcba"),
-    ("-created", "abcd"),
-    ("modified", "cbad"),
-    ("-modified", "dabc"),
-    ("title", "cabd"),
-    ("-title", "dbac"),
-    ("uri", "abdc"),
-    ("-uri", "cdba"),
-])  # fmt: skip
-def test_a_list_is_sorted(app, unsorted, sort, order):
+def test_a_list_is_sorted(app, unsorted):
     app.post_json("/d", {"description": "Now"})
-    assert ids(app.get("/", {"sort": sort}, status=200)) == list(order)
-    response = app.get("/", {"sort": sort, "limit": 2, "offset": 1, "q": "x"}, status=200)
-    assert response.headers["X-Total-Count"] == "4"
-    assert ids(response) == ids(app.get("/", {"sort": sort}))[1:3]
-    assert f"sort={sort}" in links(response)["next"]
-    assert app.get("/", {"sort": sort, "format": "html"}, status=200)
+    for sort, order in (
+        ("created", "dcba"), ("-created", "abcd"), ("modified", "cbad"), ("-modified", "dabc"),
+        ("title", "cabd"), ("-title", "dbac"), ("uri", "abdc"), ("-uri", "cdba"),
+    ):  # fmt: skip
+        assert ids(app.get("/", {"sort": sort}, status=200)) == list(order)
+        response = app.get("/", {"sort": sort, "limit": 2, "offset": 1, "q": "x"}, status=200)
+        assert response.headers["X-Total-Count"] == "4"
+        assert ids(response) == list(order)[1:3]
+        assert f"sort={sort}" in links(response)["next"]
+        assert app.get("/", {"sort": sort, "format": "html"}, status=200)
 
 
-@pytest.mark.parametrize("sort", ["", "-", "id", "Title", "--title", "title,uri"])
-def test_another_order_is_400(app, sort):
-    assert "-created" in app.get("/", {"sort": sort}, status=400).json["detail"]
+def test_another_order_is_400(app):
+    for sort in ("", "-", "id", "Title", "--title", "title,uri"):
+        assert "-created" in app.get("/", {"sort": sort}, status=400).json["detail"]
 
 
 def test_the_feed_is_always_newest_first(app, unsorted):
@@ -269,27 +228,22 @@ def test_the_feed_is_always_newest_first(app, unsorted):
     assert first.index("2024-01-04") < first.index("2024-01-03") < first.index("2024-01-01")
 
 
-# --- One uri ---
-
-
-@pytest.mark.parametrize(
-    "uri", ["https://a.example/x", "HTTPS://A.example:443/%78", " https://a.example/x "]
-)
-def test_uri_selects_the_bookmark_with_an_equivalent_uri(app, add, uri):
+def test_uri_selects_the_bookmark_with_an_equivalent_uri(app, add):
     add("https://b.example/x")
     bookmark = add("https://a.example/x", tags=["a"])
-    for more in ({}, {"tag": "a"}):
-        response = app.get("/", {"uri": uri, **more}, status=200)
-        assert response.json == [bookmark]
-        assert response.headers["X-Total-Count"] == "1"
-    assert app.get("/", {"uri": uri, "tag": "b"}, status=200).json == []
+    for uri in ("https://a.example/x", "HTTPS://A.example:443/%78", " https://a.example/x "):
+        for more in ({}, {"tag": "a"}):
+            response = app.get("/", {"uri": uri, **more}, status=200)
+            assert response.json == [bookmark]
+            assert response.headers["X-Total-Count"] == "1"
+        assert app.get("/", {"uri": uri, "tag": "b"}, status=200).json == []
     assert app.get("/", {"uri": "https://a.example/x/"}, status=200).json == []
 
 
 # --- Pages ---
 
 
-@pytest.mark.parametrize("query, part", [
+PARTS = [
     ("limit=2", slice(0, 2)),
     ("limit=2&offset=0", slice(0, 2)),
     ("limit=2&offset=3", slice(3, 5)),
@@ -298,38 +252,39 @@ def test_uri_selects_the_bookmark_with_an_equivalent_uri(app, add, uri):
     ("limit=5&offset=1000000", slice(0, 0)),
     ("limit=0", slice(0, 0)),
     ("limit=0&offset=2", slice(0, 0)),
-    ("limit=100", slice(0, 7)),
     ("limit=999999999999", slice(0, 7)),
     ("limit=007", slice(0, 7)),
     ("limit=2&limit=5&offset=3&offset=1", slice(3, 5)),
     ("offset=3", slice(0, 7)),
-])  # fmt: skip
-def test_limit_and_offset_select_a_page(app, seven, query, part):
-    response = app.get(f"/?{query}", status=200)
-    assert ids(response) == seven[part]
-    assert response.headers["X-Total-Count"] == "7"
+    ("order=title&page=3&=&x&limits=1", slice(0, 7)),  # Unknown parameters are ignored.
+]
 
 
-@pytest.mark.parametrize("name", MEDIA_TYPES)
-def test_every_format_is_paged_and_counted(app, seven, name):
-    response = app.get(f"/?format={name}&limit=2&offset=1&q=number", status=200)
-    shown = [n for n in range(7) if f"https://example.com/{n}" in response.text]
-    assert shown == [4, 5]
-    assert response.headers["X-Total-Count"] == "7"
-    assert 'rel="next"' in response.headers["Link"]
-    for query in ("", "&offset=3"):  # Without limit, offset is ignored.
-        whole = app.get(f"/?format={name}{query}", status=200)
-        assert all(f"https://example.com/{n}" in whole.text for n in range(7))
-        assert "Link" not in whole.headers
+def test_limit_and_offset_select_a_page(app, seven):
+    for query, part in PARTS:
+        response = app.get(f"/?{query}", status=200)
+        assert ids(response) == seven[part], query
+        assert response.headers["X-Total-Count"] == "7"
 
 
-@pytest.mark.parametrize(
-    "value", ["-1", "1.5", "1e3", "x", "", "+", "0x10", "%EF%BC%91", "1;2", "null"]
-)
-def test_limit_and_offset_must_be_whole_numbers(app, value):
+def test_every_format_is_paged_and_counted(app, seven):
+    for name in MEDIA_TYPES:
+        response = app.get(f"/?format={name}&limit=2&offset=1&q=number", status=200)
+        shown = [n for n in range(7) if f"https://example.com/{n}" in response.text]
+        assert shown == [4, 5]
+        assert response.headers["X-Total-Count"] == "7"
+        assert 'rel="next"' in response.headers["Link"]
+        for query in ("", "&offset=3"):  # Without limit, offset is ignored.
+            whole = app.get(f"/?format={name}{query}", status=200)
+            assert all(f"https://example.com/{n}" in whole.text for n in range(7))
+            assert "Link" not in whole.headers
+
+
+def test_limit_and_offset_must_be_whole_numbers(app):
     add_page = "format=html&uri=x:y&limit={}"
-    for query in ("limit={}", "limit={}&offset=1", "limit=1&offset={}", add_page):
-        assert app.get("/?" + query.format(value), status=400).json["status"] == 400
+    for value in ("-1", "1.5", "1e3", "x", "", "+", "0x10", "%EF%BC%91", "1;2", "null"):
+        for query in ("limit={}", "limit={}&offset=1", "limit=1&offset={}", add_page):
+            assert app.get("/?" + query.format(value), status=400).json["status"] == 400
 
 
 def links(response):
@@ -347,7 +302,6 @@ def test_the_links_lead_through_all_pages_and_back(app, seven, start):
         response = app.get(url, status=200)
         forward += ids(response)
     assert forward == seven[start:]
-
     backward = ids(response)
     while url := links(response).get("prev"):
         response = app.get(url, status=200)
@@ -368,14 +322,14 @@ def test_first_and_last_link_to_the_first_and_the_last_page(app, seven):
 
 
 @pytest.mark.parametrize("path", ["/", "/feed"])
-@pytest.mark.parametrize("accept", ["*/*", "text/html, */*;q=0.1"])
-def test_a_list_on_one_page_has_no_page_links(app, seven, path, accept):
-    headers = {"Accept": accept}
-    for query in ("limit=7", "q=number&limit=8", "tag=none&limit=1"):
-        response = app.get(f"{path}?{query}", headers=headers, status=200)
-        assert "Link" not in response.headers and "offset" not in response.text
-    for query in ("limit=6", "limit=7&offset=1", "limit=7&offset=100"):
-        assert links(app.get(f"{path}?{query}", headers=headers, status=200))
+def test_a_list_on_one_page_has_no_page_links(app, seven, path):
+    for accept in ("*/*", "text/html, */*;q=0.1"):
+        headers = {"Accept": accept}
+        for query in ("limit=7", "q=number&limit=8", "tag=none&limit=1"):
+            response = app.get(f"{path}?{query}", headers=headers, status=200)
+            assert "Link" not in response.headers and "offset" not in response.text
+        for query in ("limit=6", "limit=7&offset=1", "limit=7&offset=100"):
+            assert links(app.get(f"{path}?{query}", headers=headers, status=200))
 
 
 @pytest.mark.parametrize("path", ["/", "/?format=html", "/feed"])
@@ -388,21 +342,14 @@ def test_links_repeat_the_parameters_of_a_list_and_no_others(app, seven, path):
     assert len(response.headers["Link"]) < 1000
     assert "utm_source" not in response.text
     expected = {"tag", "q", "limit", "offset"}
+    if "format" in path:
+        expected.add("format")
     if path != "/feed":  # The feed has one order.
         expected.add("sort")
     for url in links(response).values():
         names = {name for name, _ in parse_qsl(urlsplit(url).query)}
-        assert names - {"format"} == expected
+        assert names == expected
         assert app.get(url, status=200).headers["X-Total-Count"] == "4"
-
-
-def test_page_links_keep_the_other_parameters(app, seven):
-    query = "format=json&tag=Even&tag=even&q=number+example&other=%26&limit=1"
-    response = app.get(f"/?{query}", status=200)
-    for url in links(response).values():
-        query = Request.blank(url).GET
-        assert query.getall("tag") == ["Even", "even"]
-        assert (query["format"], query["q"], query["limit"]) == ("json", "number example", "1")
 
 
 def test_page_links_begin_with_the_script_name_or_the_base_url(app, client, seven):
@@ -413,19 +360,9 @@ def test_page_links_begin_with_the_script_name_or_the_base_url(app, client, seve
     assert "<https://marks.example/m/?" in based.headers["Link"]
 
 
-# --- Unknown and malformed parameters ---
-
-
-def test_unknown_parameters_are_ignored(app, seven):
-    assert ids(app.get("/?order=title&page=3&=&x&limits=1", status=200)) == seven
-
-
-@pytest.mark.parametrize("query", ["tag=%ff", "q=%C3%28", "%ff=1", "uri=%80", "format=%ff"])
-def test_a_query_that_is_not_utf_8_is_400(app, query):
-    app.get(f"/?{query}", status=400)
-
-
-# --- Long lists ---
+def test_a_query_that_is_not_utf_8_is_400(app):
+    for query in ("tag=%ff", "q=%C3%28", "%ff=1", "uri=%80", "format=%ff"):
+        app.get(f"/?{query}", status=400)
 
 
 def read_json(body):
@@ -448,12 +385,12 @@ READERS = {"json": read_json, "xbel": read_xbel, "csv": read_csv, "text": read_t
 
 
 def test_a_list_without_limit_has_every_bookmark(app, data):
-    write_files(data, 1100)
+    write_files(data, 450)
     for name, read in READERS.items():
         response = app.get(f"/?format={name}", status=200)
-        assert response.headers["X-Total-Count"] == "1100"
-        assert read(response.body) == [f"b{n:04}" for n in range(1099, -1, -1)]
+        assert response.headers["X-Total-Count"] == "450"
+        assert read(response.body) == [f"b{n:04}" for n in range(449, -1, -1)]
     response = app.get("/?format=html", status=200)
     assert response.text.count('href="https://example.com/') == 100
     last = app.get(links(response)["last"], status=200)
-    assert last.text.count('href="https://example.com/') == 100
+    assert last.text.count('href="https://example.com/') == 50

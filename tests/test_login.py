@@ -194,9 +194,6 @@ def test_the_login_is_found_among_other_cookies(client):
         app.get("/", headers=BROWSER | {"Cookie": cookies}, status=status)
 
 
-# --- The page after the login ---
-
-
 def follow(app, response):
     """Follow the redirects of a response on the same host; return the path and query at the end."""
     while response.status_int == 303:
@@ -355,8 +352,6 @@ def test_the_login_page_comes_for_any_address(client, path):
         assert target.isascii() and target.isprintable() and target.startswith("/")
 
 
-# --- What a login allows ---
-
 UNSAFE = [
     ("POST", "/", b"uri=x:new", "application/x-www-form-urlencoded"),
     ("POST", "/a", b"title=New", "application/x-www-form-urlencoded"),
@@ -396,9 +391,6 @@ def test_a_wrong_token_beside_a_login_is_401(client, public_read):
     app = client(public_read=public_read)
     log_in(app)
     app.get("/", headers={"Authorization": "Bearer wrong"}, status=401)
-
-
-# --- Logging out ---
 
 
 @pytest.mark.parametrize("public_read, target", [(False, "/-/login"), (True, "/")])
@@ -475,9 +467,6 @@ def test_log_in_on_a_public_page_leads_back_to_that_page(client):
         headers = BROWSER | ({"Referer": referrer} if referrer else {})
         form = app.get("/-/login", headers=headers, status=200).form
         assert form["next"].value == target
-
-
-# --- Forms after the end of a login ---
 
 
 def test_after_an_import_without_a_login_the_page_of_its_form_is_shown(client):

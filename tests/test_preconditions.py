@@ -349,9 +349,6 @@ def test_post_honours_conditions_on_the_list(app, a):
         send(app, change, 412, If_Match=current)
 
 
-# --- Concurrent requests ---
-
-
 def test_one_of_several_requests_with_the_same_condition_succeeds(app):
     def save(n, **headers):
         whole = WHOLE | {"uri": f"https://{n}.example/", "title": f"{n}"}

@@ -281,9 +281,6 @@ def test_the_order_of_matches_is_that_of_the_list(app, add):
     assert found == [b for b in listed if b["title"] == "c" or b["tags"]]
 
 
-# --- Random expressions ---
-
-
 def random_expression(chance, depth):
     """Return an expression with a function from a set of words to whether it matches them."""
     kind = chance.choice(["word", "and", "implicit", "or", "not", "minus"]) if depth else "word"
@@ -404,9 +401,6 @@ def test_normalizing_takes_time_in_proportion_to_the_length(text):
     normalize_and_fold_tag(text)
     clean({"description": text[:40_000]})
     assert time.process_time() - start < 4  # unicodedata alone takes more than 30 seconds.
-
-
-# --- Marking ---
 
 
 @pytest.mark.parametrize("q, words", [

@@ -334,9 +334,6 @@ def test_changing_tags_needs_the_token(client, tags_of):
     app.post_json("/tags", {"tag": "a", "add": "x"}, status=401)
 
 
-# --- bookmarks tag ---
-
-
 @pytest.fixture
 def run(data, capsys):
     """Return a function that runs `bookmarks tag` and returns its status, output and messages."""

@@ -37,18 +37,18 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize("format", DOCUMENTS)
-@pytest.mark.parametrize("label, title, text", CHARSETS)
-def test_a_declared_charset_is_decoded_as_in_browsers(format, label, title, text):
-    (entry,) = FILE_READERS[format](DOCUMENTS[format] % (label.encode(), title))
-    assert (entry.fields["title"], entry.place) == (text, 3 if format == "netscape" else 2)
+@pytest.mark.parametrize("format, line", [("netscape", 3), ("xbel", 2)])
+def test_a_declared_charset_is_decoded_as_in_browsers(format, line):
+    for label, title, text in CHARSETS:
+        (entry,) = FILE_READERS[format](DOCUMENTS[format] % (label.encode(), title))
+        assert (entry.fields["title"], entry.place) == (text, line)
 
 
-@pytest.mark.parametrize("label, title, text", CHARSETS)
-def test_one_bookmark_in_xbel_may_have_any_charset(app, label, title, text):
-    body = DOCUMENTS["xbel"] % (label.encode(), title)
-    response = app.post("/", body, content_type="application/x-xbel", status=201)
-    assert response.json["title"] == text
+def test_one_bookmark_in_xbel_may_have_any_charset(app):
+    for label, title, text in CHARSETS:
+        body = DOCUMENTS["xbel"] % (label.encode(), title)
+        response = app.post("/", body, content_type="application/x-xbel", status="2*")
+        assert response.json["title"] == text
 
 
 def test_posts_in_windows_1252_below_blank_lines_are_read():

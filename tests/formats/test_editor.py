@@ -77,9 +77,6 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     assert bookmark["description"] == "Text\n\nMore"
 
 
-# --- Closing the window ---
-
-
 def test_close_is_kept_until_the_form_is_saved(app, add):
     add("https://2.example/")
     form = open_form(app, "/-/add?uri=none&close=1")

@@ -172,14 +172,6 @@ def test_the_first_of_two_uri_parameters_decides_in_json_and_html(app, add):
     assert "First" in get_page(app, query).text
 
 
-def test_the_feed_of_the_selection_is_linked(app, add):
-    add(tags=["a b"])
-    alternates = [a for a in get_page(app, "/?tag=a+b").all("link") if a["rel"] == "alternate"]
-    (feed,) = [a["href"] for a in alternates if a["type"] == "application/atom+xml"]
-    assert parse_qs(urlsplit(feed).query) == {"tag": ["a b"]}
-    assert b"<entry>" in app.get(urljoin("http://localhost/", feed), status=200).body
-
-
 def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
     id = add(tags=["x"])["id"]
     response = app.get("/", headers=PAGE, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200)
@@ -189,9 +181,6 @@ def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
     assert f"/my/marks/{id}" in own
     own += [form["action"] for form in page.all("form")]
     assert all(path.startswith("/my/marks/") for path in own)
-
-
-# --- The schemes that are linked ---
 
 
 @pytest.mark.parametrize("uri", [
@@ -222,9 +211,6 @@ def test_a_uri_that_cannot_be_split_is_shown(app, add):
         id = add(uri, title=uri)["id"]
         for path in ("/", f"/{id}"):
             assert uri in get_page(app, path).text
-
-
-# --- The form ---
 
 
 def test_the_query_fills_in_the_form(app):
@@ -322,16 +308,14 @@ def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
     assert address == f"http://localhost/?tag=x&restored=1#b-{new['id']}"
 
 
-@pytest.mark.parametrize("fields, status", [
-    ({"x": ""}, 422), ({"selected": ""}, 409), ({"selected": "../a"}, 409),
-    ({"selected": "active"}, 409),
-])  # fmt: skip
 @pytest.mark.parametrize("path", ["/-/restore", "/-/trash"])
-def test_a_form_without_a_deleted_bookmark_does_nothing(app, path, fields, status):
+def test_a_form_without_a_deleted_bookmark_does_nothing(app, path):
     app.put_json("/active", {"uri": "x:y", "title": "", "description": "", "tags": []}, status=201)
-    if path == "/-/trash" and status == 409:
-        status = 303  # Another request may have been faster.
-    app.post(path, fields, headers=PAGE, status=status)
+    app.post(path, {"x": ""}, headers=PAGE, status=422)
+    # Another request may have emptied the trash faster.
+    status = 409 if path == "/-/restore" else 303
+    for selected in ("", "../a", "active"):
+        app.post(path, {"selected": selected}, headers=PAGE, status=status)
     assert len(app.get("/").json) == 1
 
 
@@ -352,7 +336,10 @@ def test_the_trash_lists_what_any_client_has_deleted(app):
     assert page.select_one(".select") is None
     delete_samples(app, 3)
     for path, status in (("/-/tools", 200), ("/a1", 410)):
-        assert "/-/trash" in get_page(app, path, status).links()
+        page = get_page(app, path, status)
+        assert "/-/trash" in page.links()
+    assert re.search(r"It was deleted on\s+\d+ [A-Z][a-z]+ \d{4}", page.text)
+    assert page.all("time")[0]["datetime"].endswith("Z") and "a1" not in page.text
     page = app.get("/-/trash", headers=PAGE, status=200)
     assert_harmless(Page(page.text))
     items = page.html.select(".list > li")
@@ -375,23 +362,18 @@ def test_checked_bookmarks_of_the_trash_are_put_back_or_erased(app, data, addres
     else:
         assert "2 bookmarks deleted for good." in page.html.main.text and stored == set()
         assert [path.name for path in (data / "bookmarks").iterdir()] == ["a1.json"]
-
-
-def test_the_button_of_one_bookmark_puts_back_this_one_alone(app):
-    delete_samples(app, 2)
+    # The button of one bookmark puts back this one alone.
     app.post("/-/restore", [("selected", "a0"), ("only", "a1")], headers=PAGE, status=303)
-    assert [b["title"] for b in app.get("/").json] == ["T1 <b>"]
+    assert {b["title"] for b in app.get("/").json} == stored | {"T1 <b>"}
 
 
-@pytest.mark.parametrize(
-    "offset, labels",
-    [(0, ["Next", "Last"]), (1, ["First", "Previous", "Next", "Last"]), (2, ["First", "Previous"])],
-)
-def test_the_first_and_the_last_page_have_no_link_to_themselves(app, add, offset, labels):
+def test_the_first_and_the_last_page_have_no_link_to_themselves(app, add):
     for n in range(3):
         add(f"https://{n}.example/")
-    page = app.get(f"/?limit=1&offset={offset}", headers=PAGE, status=200).html
-    assert [link.text for link in page.select(".pages a")] == labels
+    forward, back = ["Next", "Last"], ["First", "Previous"]
+    for offset, labels in ((0, forward), (1, back + forward), (2, back)):
+        page = app.get(f"/?limit=1&offset={offset}", headers=PAGE, status=200).html
+        assert [link.text for link in page.select(".pages a")] == labels
 
 
 def test_the_report_of_an_import_names_the_line_of_a_skipped_entry(app):
@@ -433,15 +415,6 @@ def test_a_service_that_keeps_nothing_offers_no_way_back(data, client):
     page = delete_with_a_form(app, "a")
     assert "Deleted:" in page.html.main.text and "/-/restore" not in page.text
     assert list((data / "bookmarks").iterdir()) == []
-
-
-def test_the_page_of_a_deleted_bookmark_says_when_it_was_deleted(app, add):
-    id = add()["id"]
-    app.delete(f"/{id}", status=204)
-    page = app.get(f"/{id}", headers=PAGE, status=410)
-    assert re.search(r"It was deleted on \d+ [A-Z][a-z]+ \d{4}\.", page.html.main.text)
-    (time,) = page.html.main.select("time")
-    assert time["datetime"].endswith("Z") and id not in page.html.main.text
 
 
 def test_addresses_in_descriptions_are_links(app, add):
@@ -562,19 +535,7 @@ def test_a_filter_has_each_tag_once_in_the_case_of_its_first_mention(app, add):
     assert link["href"].count("tag=") == 2
     page = app.get(link["href"], headers=PAGE, status=200)
     assert [chip.bdi.text for chip in page.html.select(".chip")] == ["#python"]
-
-
-def test_a_uri_that_no_bookmark_has_is_no_empty_collection(app, add):
-    add(uri="x:1")
-    page = app.get("/?uri=x:2", headers=PAGE, status=200)
-    assert "No bookmark matches" in page.html.main.text
-
-
-def test_the_tag_of_reading_later_ticks_its_checkbox(app):
-    form = app.get("/-/add?uri=x:1&tags=a,Unread,b", status=200).forms[1]
-    assert form["tags"].value == "a, b" and form["unread"].checked
-    form.submit(status=303)
-    assert tags_of(app) == [["a", "b", "unread"]]
+    assert "No bookmark matches" in get_page(app, "/?uri=x:2").text
 
 
 def test_more_checked_bookmarks_than_a_form_may_have_are_refused(app):
@@ -584,9 +545,6 @@ def test_more_checked_bookmarks_than_a_form_may_have_are_refused(app):
         for type, body in ((FORM, urlencode(fields[:count])), multipart):
             page = app.post("/-/selected", body, PAGE | {"Content-Type": type}, status=status)
     assert "More than 2,000 fields or checked boxes. Send fewer." in page.html.main.text
-
-
-# --- Reading later ---
 
 
 def test_a_bookmark_is_kept_to_read_later_and_marked_as_read(app):
@@ -612,6 +570,11 @@ def test_a_bookmark_is_kept_to_read_later_and_marked_as_read(app):
 
 
 def test_the_mark_stays_at_its_place_among_the_tags(app, add):
+    form = app.get("/-/add?uri=x:1&tags=a,Unread,b", status=200).forms[1]
+    assert form["tags"].value == "a, b" and form["unread"].checked
+    form.submit(status=303)
+    assert tags_of(app) == [["a", "b", "unread"]]
+    app.delete(f"/{app.get('/').json[0]['id']}", status=204)
     old = add(tags=["Unread", "x"])
     form = app.get(f"/{old['id']}", headers=PAGE, status=200).forms[1]
     assert form["tags"].value == "x" and form["unread"].checked
@@ -620,9 +583,6 @@ def test_the_mark_stays_at_its_place_among_the_tags(app, add):
     form["unread"] = False
     form.submit(status=303)
     assert tags_of(app) == [["x"]]
-
-
-# --- Order and tools ---
 
 
 def test_the_list_says_its_order_and_links_to_the_others(app, many):
@@ -649,9 +609,6 @@ def test_a_page_shows_addresses_that_differ_a_little(app, add):
         "http://www.", "/?utm_source=y#z", "https://", "https://", "/"
     ]  # fmt: skip
     assert page.html.select_one(".total").text == "1 group"
-
-
-# --- The way back to a list ---
 
 
 @pytest.mark.parametrize("query, address", [
@@ -740,23 +697,20 @@ def test_very_long_texts_are_cut_in_the_list(app, add):
     assert len(app.get("/", headers=PAGE, status=200).body) < 70_000
 
 
-def test_the_selection_is_linked_in_every_format(app, add):
+def test_the_selection_is_linked_as_a_feed_and_as_a_file_of_every_format(app, add):
     add(tags=["a b"])
-    (tools,) = [x for x in get_page(app, "/?tag=a+b&q=example").links() if "/-/tools?" in x]
-    links = get_page(app, tools).links()
-    for name in formats.LISTS_BY_NAME.keys() - {"html"}:
-        (link,) = [link for link in links if link.endswith(f"format={name}")]
-        assert parse_qs(urlsplit(link).query) == {
-            "tag": ["a b"],
-            "q": ["example"],
-            "format": [name],
-        }
-
-
-def test_the_downloads_have_names_and_are_saved(app, add):
-    add()
-    links = app.get("/-/tools", headers=PAGE, status=200).html.select(".links a[download]")
-    names = {link["href"].rpartition("format=")[2]: link["download"] for link in links}
+    page = app.get("/?tag=a+b&q=example", headers=PAGE, status=200).html
+    feed = page.find("link", rel="alternate", type="application/atom+xml")["href"]
+    assert parse_qs(urlsplit(feed).query) == {"tag": ["a b"], "q": ["example"]}
+    assert b"<entry>" in app.get(urljoin("http://localhost/", feed), status=200).body
+    (tools,) = [a["href"] for a in page.find_all("a") if "/-/tools?" in a.get("href", "")]
+    links = app.get(tools, headers=PAGE, status=200).html.select(".links a[download]")
+    names = {}
+    for link in links:
+        query = parse_qs(urlsplit(link["href"]).query)
+        assert query | {"format": ""} == {"tag": ["a b"], "q": ["example"], "format": ""}
+        names[query["format"][0]] = link["download"]
+    assert names.keys() == formats.LISTS_BY_NAME.keys() - {"html"}
     assert names == {name: f"bookmarks{suffix}" for suffix, name in EXPORT_SUFFIXES.items()}
 
 
@@ -851,11 +805,12 @@ def test_a_form_with_the_uri_of_another_bookmark_comes_back_with_its_link(app, a
 
 
 def test_deleting_an_old_version_shows_the_current_one(app, add):
-    id = add("https://1.example/", title="Old")["id"]
+    id = add("https://1.example/", title="Old", description="x" * 1000 + "y")["id"]
     form = delete_form(app.get(f"/{id}", headers=PAGE))
     app.post_json(f"/{id}", {"title": "New"}, status=200)
     response = form.submit(headers=PAGE, status=412)
     assert "New" in Page(response.text).texts
+    assert response.html.select("dd")[-1].text == "x" * 1000 + "…"
     (form,) = [form for form in response.forms.values() if "_shown" in form.fields]
     form.action = response.html.select_one(".notice button")["formaction"]
     form.submit(status=200)
@@ -871,12 +826,6 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
     assert "Save it as a new bookmark" in form.text
     form.submit(status=303)
     assert app.get("/", status=200).json[0]["title"] == "Typed"
-
-
-def test_a_failed_deletion_shows_the_beginning_of_a_long_description(app, add):
-    id = add(description="x" * 1000 + "y")["id"]
-    page = app.post(f"/-/delete/{id}", {"_shown": "old"}, headers=PAGE, status=412).html
-    assert page.select("dd")[-1].text == "x" * 1000 + "…"
 
 
 # --- Changes of tags that were refused ---

@@ -10,8 +10,6 @@ from storage.errors import Invalid, Malformed
 from storage.importer import NOT_READ
 from tests.formats.writing import write_list
 
-# --- Writing ---
-
 
 @pytest.mark.parametrize("count", [0, 1, 20, 21, 41])
 def test_each_bookmark_is_written_on_its_own_line(count):

@@ -32,9 +32,6 @@ def link(attributes, title="T"):
     return f"<DL><p>\n<DT><A {attributes}>{title}</A>\n</DL>"
 
 
-# --- Writing ---
-
-
 def test_the_file_has_one_dt_and_dd_for_each_bookmark(app):
     fields = {"uri": "https://a.example/?a=1&b", "title": 'T "1" <2>', "description": "One\nTwo"}
     date = "2001-02-03T04:05:06Z"
