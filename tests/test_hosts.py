@@ -12,6 +12,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -118,12 +119,10 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
 
 
 def test_a_root_that_is_no_folder_is_an_error(tmp_path):
-    root = tmp_path / "missing"
-    with pytest.raises(OSError):
-        make_host_app(root)
-    root.write_text("")
-    with pytest.raises(OSError):
-        make_host_app(root)
+    (tmp_path / "file").write_text("")
+    for name in ("missing", "file"):
+        with pytest.raises(OSError):
+            make_host_app(tmp_path / name)
 
 
 # --- Who may use a folder ---
@@ -207,14 +206,15 @@ def test_folders_without_a_token_file_have_the_token_of_the_service(root):
     assert uris(hosts, A) == []
 
 
-@pytest.mark.parametrize("scheme, other", [("http", "https"), ("https", "http")])
-def test_only_pages_of_the_same_host_may_change_it(hosts, scheme, other):
-    hosts.extra_environ = {"wsgi.url_scheme": scheme}
-    made = hosts.post_json("/", {"uri": "x:y"}, headers=at(f"{A}:8443"), status=201)
-    assert made.headers["Location"] == f"{scheme}://{A}:8443/{made.json['id']}"
-    origins = {f"{scheme}://{A}": 200, f"{scheme}://{B}": 403, f"{other}://{A}": 403}
-    for origin, status in origins.items():
-        hosts.post_json("/", {"uri": "x:y"}, headers=at(A, Origin=origin), status=status)
+def test_only_pages_of_the_same_host_may_change_it(hosts):
+    for scheme, other in (("http", "https"), ("https", "http")):
+        hosts.extra_environ = {"wsgi.url_scheme": scheme}
+        made = hosts.post_json("/", {"uri": f"x:{scheme}"}, headers=at(f"{A}:8443"), status=201)
+        assert made.headers["Location"] == f"{scheme}://{A}:8443/{made.json['id']}"
+        origins = {f"{scheme}://{A}": 200, f"{scheme}://{B}": 403, f"{other}://{A}": 403}
+        for origin, status in origins.items():
+            sent = at(A, Origin=origin)
+            hosts.post_json("/", {"uri": f"x:{scheme}"}, headers=sent, status=status)
 
 
 # --- The documented commands ---
@@ -412,20 +412,16 @@ class SlowBody(io.BytesIO):
 def test_a_folder_is_not_closed_while_a_request_uses_it(root, without_gc, inotify):
     app = make_host_app(root, max_open=1)
     before = inotify_instances()
-    body, done = SlowBody(b'{"uri": "x:slow"}'), []
-    environ = webtest.TestRequest.blank("/", method="POST", headers=at(A)).environ
-    environ |= {"wsgi.input": body, "CONTENT_TYPE": "application/json", "CONTENT_LENGTH": "17"}
-
-    def post():
-        b"".join(app(environ, lambda status, headers, exc_info=None: done.append(status)))
-
-    thread = threading.Thread(target=post)
-    thread.start()
-    assert body.is_read.wait(10)
-    assert uris(webtest.TestApp(app), B) == []
-    body.may_go_on.set()
-    thread.join()
-    assert done == ["201 Created"]
+    body = SlowBody(b'{"uri": "x:slow"}')
+    request = webtest.TestRequest.blank("/", method="POST", headers=at(A))
+    request.environ |= {"wsgi.input": body, "CONTENT_TYPE": "application/json"}
+    request.environ["CONTENT_LENGTH"] = "17"
+    with ThreadPoolExecutor(1) as threads:
+        posted = threads.submit(request.get_response, app)
+        assert body.is_read.wait(10)
+        assert uris(webtest.TestApp(app), B) == []
+        body.may_go_on.set()
+    assert posted.result().status_int == 201
     assert inotify_instances() == before + 1
     assert uris(webtest.TestApp(app), A) == ["x:slow"]
 
@@ -441,15 +437,13 @@ def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
         return Store(folder, *options)
 
     monkeypatch.setattr(formats.http.hosts, "Store", open_slowly)
-    listed = []
-    thread = threading.Thread(target=lambda: listed.append(uris(hosts, A)))
-    thread.start()
-    assert is_opening.wait(10)
-    assert uris(hosts, B) == []
-    assert listed == []
-    may_open.set()
-    thread.join()
-    assert listed == [[]]
+    with ThreadPoolExecutor(1) as threads:
+        listed = threads.submit(uris, hosts, A)
+        assert is_opening.wait(10)
+        assert uris(hosts, B) == []
+        assert not listed.done()
+        may_open.set()
+    assert listed.result() == []
 
 
 def test_requests_that_open_a_folder_at_once_read_it_once(hosts, root, monkeypatch):
@@ -463,13 +457,9 @@ def test_requests_that_open_a_folder_at_once_read_it_once(hosts, root, monkeypat
         return made[-1]
 
     monkeypatch.setattr(formats.http.hosts, "Store", open_at_once)
-    listed = []
-    threads = [threading.Thread(target=lambda: listed.append(uris(hosts, A))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert listed == [["x:y"]] * 2
+    with ThreadPoolExecutor(2) as threads:
+        listed = [threads.submit(uris, hosts, A) for _ in range(2)]
+    assert [each.result() for each in listed] == [["x:y"]] * 2
     assert sorted(bool(store.change_count) for store in made) == [False, True]
 
 
@@ -537,24 +527,21 @@ def test_the_command_and_the_application_are_configured_by_variables(serve, root
     assert run(env={**environment, "BOOKMARKS_NO_AUTH": "1"}).returncode == 0
 
 
-@pytest.mark.parametrize("options, message", [
-    (["--listen", "0.0.0.0:0"], "Set a token"),
-    (["--trusted-proxy", "127.0.0.1"], "Set a token"),
-    (["--max-open", "many"], "--max-open"),
-    (["--max-open", "0"], "max_open must be at least 1"),
-    (["--keep-deleted", "some"], "--keep-deleted"),
-    (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
-    (["--hosts", "/nonexistent"], "/nonexistent"),
-    (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
-])  # fmt: skip
-def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(
-    root, monkeypatch, capsys, options, message
-):
+def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, monkeypatch, capsys):
     monkeypatch.setattr("formats.http.process.create_server", None)
-    with pytest.raises(SystemExit) as end:
-        bookmarks.main(["--hosts", str(root), *options])
-    assert end.value.code != 0
-    assert message in str(end.value.code) + capsys.readouterr().err
+    for options, message in (
+        (["--listen", "0.0.0.0:0"], "Set a token"),
+        (["--trusted-proxy", "127.0.0.1"], "Set a token"),
+        (["--max-open", "many"], "--max-open"),
+        (["--max-open", "0"], "max_open must be at least 1"),
+        (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
+        (["--hosts", "/nonexistent"], "/nonexistent"),
+        (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            bookmarks.main(["--hosts", str(root), *options])
+        assert end.value.code != 0
+        assert message in str(end.value.code) + capsys.readouterr().err
 
 
 @pytest.mark.parametrize("allowed_by", ["--no-auth", "BOOKMARKS_TOKEN"])

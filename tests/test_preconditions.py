@@ -35,7 +35,7 @@ OTHERS = ["/?tag=x&limit=1", "/?q=a", "/?uri=https://a.example/", "/feed?tag=x&l
 FORMS = ["/?format=html&uri=https://a.example/", "/?format=html&uri=https://new.example/"]
 READABLE = [*REPRESENTATIONS, *VALUES, *LISTS, *OTHERS, *FORMS]
 
-# Every way to change /a: method, path, body, its media type.
+# Method, path, body, its media type.
 CHANGES = [
     ("PUT", "/a", BODY, "application/json"),
     ("POST", "/a", b'{"title": "New"}', "application/json"),
@@ -106,13 +106,16 @@ def test_every_200_has_validators_that_give_304_until_a_change(app, a, path):
     assert fresh.headers["ETag"] != tag
 
 
-@pytest.mark.parametrize("paths", [REPRESENTATIONS, LISTS, VALUES], ids=["one", "list", "values"])
-def test_each_representation_has_its_own_entity_tag(app, a, paths):
-    tags = [etag(app, path) for path in paths]
-    if paths is VALUES:
-        as_json = {"Accept": "application/json"}
-        tags += [app.get(path, headers=as_json, status=200).headers["ETag"] for path in paths]
-    assert len(set(tags)) == len(tags)
+def test_each_representation_has_its_own_entity_tag(app, a):
+    for paths in (REPRESENTATIONS, LISTS):
+        tags = {path: etag(app, path) for path in paths}
+        assert len(set(tags.values())) == len(paths)
+        for path in paths:
+            others = ", ".join(tag for other, tag in tags.items() if other != path)
+            app.get(path, headers={"If-None-Match": others}, status=200)
+    as_json = {"Accept": "application/json"}
+    values = [app.get(path, headers=as_json, status=200).headers["ETag"] for path in VALUES]
+    assert len({*values, *(etag(app, path) for path in VALUES)}) == 2 * len(VALUES)
 
 
 def test_the_response_to_a_change_has_the_new_validators(app):
@@ -150,13 +153,6 @@ def date_of(app, path):
 
 
 # --- 304 ---
-
-
-def test_the_tag_of_another_representation_gives_200(app, a):
-    for paths in (REPRESENTATIONS, LISTS):
-        for path in paths:
-            others = ", ".join(etag(app, other) for other in paths if other != path)
-            app.get(path, headers={"If-None-Match": others}, status=200)
 
 
 def test_only_if_match_accepts_the_tag_of_another_version_of_the_program(
@@ -210,11 +206,10 @@ def test_last_modified_of_a_file_before_1970_is_a_date():
 
 
 NO_DATES = [
-    "Tue, 31 Feb {} 00:00:00 GMT", "Tue, 29 Feb {} 00:00:00 GMT",
-    "Tuesday, 31-Apr-31 00:00:00 GMT", "Tue Feb 30 00:00:00 {}", "Tue, 00 Jan {} 00:00:00 GMT",
-    "Tue, 32 Jan {} 00:00:00 GMT", "Tue, 01 Jan {} 24:00:00 GMT",
-    "Tue, 01 Jan {} 00:60:00 GMT",
-]
+    "Tue, 31 Feb {} 00:00:00 GMT", "Tue, 29 Feb {} 00:00:00 GMT", "Tue Feb 30 00:00:00 {}",
+    "Tuesday, 31-Apr-31 00:00:00 GMT", "Tue, 00 Jan {} 00:00:00 GMT",
+    "Tue, 01 Jan {} 24:00:00 GMT", "Tue, 01 Jan {} 00:60:00 GMT",
+]  # fmt: skip
 
 
 def test_a_date_that_does_not_exist_is_no_date(app, a, monkeypatch):
@@ -227,13 +222,13 @@ def test_a_date_that_does_not_exist_is_no_date(app, a, monkeypatch):
         send(app, UNCHANGING, 200, If_Unmodified_Since=date.format(1995))
 
 
-@pytest.mark.parametrize("path", ["/a", "/"])
-def test_if_none_match_overrides_if_modified_since(app, a, later, path):
-    current = app.get(path, status=200).headers
-    headers = {"If-Modified-Since": current["Last-Modified"], "If-None-Match": '"other"'}
-    app.get(path, headers=headers, status=200)
-    headers = {"If-Modified-Since": LONG_AGO, "If-None-Match": current["ETag"]}
-    app.get(path, headers=headers, status=304)
+def test_if_none_match_overrides_if_modified_since(app, a, later):
+    for path in ("/a", "/"):
+        current = app.get(path, status=200).headers
+        headers = {"If-Modified-Since": current["Last-Modified"], "If-None-Match": '"other"'}
+        app.get(path, headers=headers, status=200)
+        headers = {"If-Modified-Since": LONG_AGO, "If-None-Match": current["ETag"]}
+        app.get(path, headers=headers, status=304)
 
 
 @pytest.mark.parametrize("change", [CHANGES[1], CHANGES[4]], ids=["update", "deletion"])
@@ -258,21 +253,19 @@ def unchanged(app, a, data):
     assert (file.read_bytes(), file.stat().st_mtime_ns, os.listdir(data / "bookmarks")) == before
 
 
-@pytest.mark.parametrize("headers", [
-    {"If_Match": '"other"'},
-    {"If_Match": '"other", "another"'},
-    {"If_Match": '""'},
-    {"If_Match": ""},
-    {"If_Match": "other"},
-    {"If_None_Match": "*"},
-    {"If_Unmodified_Since": LONG_AGO},
-    {"If_Match": '"other"', "If_Unmodified_Since": FAR_AHEAD},
-    {"If_Match": "*", "If_None_Match": "*"},
-], ids=str)  # fmt: skip
-def test_a_false_condition_is_412_and_changes_nothing(app, unchanged, headers):
-    for change in CHANGES:
-        problem = send(app, change, 412, **headers)
-        assert problem.json["status"] == 412
+def test_a_false_condition_is_412_and_changes_nothing(app, unchanged):
+    for headers in (
+        {"If_Match": '"other"'},
+        {"If_Match": '"other", "another"'},
+        {"If_Match": ""},
+        {"If_Match": "other"},
+        {"If_None_Match": "*"},
+        {"If_Unmodified_Since": LONG_AGO},
+        {"If_Match": '"other"', "If_Unmodified_Since": FAR_AHEAD},
+        {"If_Match": "*", "If_None_Match": "*"},
+    ):
+        for change in CHANGES:
+            assert send(app, change, 412, **headers).json["status"] == 412
 
 
 def test_the_tag_of_an_old_version_in_if_match_is_412(app, a):

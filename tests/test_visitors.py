@@ -208,15 +208,16 @@ def test_the_walk_would_find_each_of_the_words(app):
     app.get("/zzbroken", headers=BEARER, status=503)
 
 
-@pytest.mark.parametrize("id", [*HIDDEN, "zzgone", "zzbroken"])
-def test_the_address_of_a_private_bookmark_is_404_like_any_other(app, id):
-    for path in ("", "/title", "/tags", "/other"):
-        for headers in ({}, BROWSER, {"Accept": "application/x-xbel"}, {"If-None-Match": "*"}):
-            for method in ("GET", "HEAD"):
-                address, other = f"/{id}{path}", f"/{'n' * len(id)}{path}"
-                one = app.request(address, method=method, headers=headers, status=404)
-                two = app.request(other, method=method, headers=headers, status=404)
-                assert text_of(one).replace(id, "n" * len(id)) == text_of(two)
+def test_the_address_of_a_private_bookmark_is_404_like_any_other(app):
+    views = ({}, BROWSER, {"Accept": "application/x-xbel"}, {"If-None-Match": "*"})
+    for id, path, headers in itertools.product(
+        [*HIDDEN, "zzgone", "zzbroken"], ("", "/title", "/tags", "/other"), views
+    ):
+        for method in ("GET", "HEAD"):
+            address, other = f"/{id}{path}", f"/{'n' * len(id)}{path}"
+            one = app.request(address, method=method, headers=headers, status=404)
+            two = app.request(other, method=method, headers=headers, status=404)
+            assert text_of(one).replace(id, "n" * len(id)) == text_of(two)
 
 
 def test_deleting_a_private_bookmark_leaves_it_404_and_out_of_the_feed(app):
@@ -234,7 +235,7 @@ def test_deleting_a_private_bookmark_leaves_it_404_and_out_of_the_feed(app):
 # --- Two views ---
 
 
-@pytest.mark.parametrize("accept", MEDIA_TYPES)
+@pytest.mark.parametrize("accept", ["*/*", "text/html", "text/csv", "application/atom+xml"])
 @pytest.mark.parametrize("order", [({}, BEARER), (BEARER, {})], ids=["visitor", "owner"])
 def test_no_cached_response_or_entity_tag_of_one_view_answers_the_other(app, accept, order):
     for path in ("/", "/?tag=web", "/feed", "/tags", "/tags.json", "/pub1", "/pub1/tags"):
@@ -357,27 +358,27 @@ def test_another_program_may_hide_a_bookmark(app, folder):
     shutil.rmtree(folder / "bookmarks")
     (folder / "bookmarks").mkdir()
     assert app.get("/").json == []
+    page = app.get("/", headers=BROWSER)
+    assert page.html.h1.text == "No bookmarks yet" and page.html.main.find("form") is None
 
 
 # --- Pages ---
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/?tag=web", "/?tag=none", "/tags", "/pub1", "/pub4", "/-/tools", "/nothing"]
-)
-def test_the_pages_of_a_visitor_have_nothing_that_needs_a_login(app, path):
-    page = app.get(path, headers=BROWSER, status="*")
-    for text in (
+def test_the_pages_of_a_visitor_have_nothing_that_needs_a_login(app):
+    needing_login = (
         'method="post"', 'type="checkbox"', 'id="add"', "/-/add", "formaction", "Rename", "Edit",
         "/-/trash", "Unread", "Log out",
-    ):  # fmt: skip
-        assert text not in page, text
-    assert "Log in" in page
-    own = app.get(path, headers=BROWSER | BEARER, status="*")
-    assert "Log out" in own and "Log in" not in own
-    assert 'id="add"' in own
-    for link in page.html.find_all("a", href=re.compile("^/")):
-        app.get(link["href"], headers={"Accept": "text/html,*/*;q=0.8"}, status=200)
+    )  # fmt: skip
+    for path in ("/", "/?tag=web", "/?tag=none", "/tags", "/pub1", "/pub4", "/-/tools", "/nothing"):
+        page = app.get(path, headers=BROWSER, status="*")
+        assert [text for text in needing_login if text in page] == []
+        assert "Log in" in page
+        own = app.get(path, headers=BROWSER | BEARER, status="*")
+        assert "Log out" in own and "Log in" not in own
+        assert 'id="add"' in own
+        for link in page.html.find_all("a", href=re.compile("^/")):
+            app.get(link["href"], headers={"Accept": "text/html,*/*;q=0.8"}, status=200)
 
 
 def test_a_page_for_the_owner_is_the_login_page_to_visitors(app):
@@ -395,13 +396,6 @@ def test_a_visitor_reads_the_description_and_follows_the_tags_of_a_bookmark(app)
     assert app.get("/pub1", headers=BROWSER).html.main.find("a", href="/?tag=web")
 
 
-def test_an_empty_collection_is_empty_to_visitors(tmp_path):
-    app = webtest.TestApp(make_app(tmp_path, token=TOKEN, public_read=True))
-    page = app.get("/", headers=BROWSER)
-    assert page.html.h1.text == "No bookmarks yet" and page.html.main.find("form") is None
-    app.app.close()
-
-
 # --- Who is a visitor ---
 
 
@@ -412,13 +406,6 @@ def test_without_public_read_no_response_before_the_login_shows_anything(tmp_pat
         response = app.request(path, method=method, headers=headers, status="*")
         assert "Unread" not in response and "Alpha" not in response
         assert secrets_in(text_of(response)) <= secrets_in(path)
-    app.app.close()
-
-
-def test_without_a_token_everybody_sees_everything(tmp_path):
-    fill(tmp_path, has_hidden=True)
-    app = webtest.TestApp(make_app(tmp_path, public_read=True))
-    assert len(app.get("/").json) == len(PUBLIC) + len(HIDDEN)
     app.app.close()
 
 

@@ -60,11 +60,8 @@ def records(app):
     return records
 
 
-def test_an_empty_list_is_the_header_alone(records):
+def test_a_bookmark_is_one_row_with_quoted_cells_where_needed(app, records):
     assert records() == []
-
-
-def test_a_bookmark_is_one_row_with_quoted_cells_where_needed(app):
     fields = {"uri": "https://a.example/", "title": 'A "b", c', "description": "One\nTwo"}
     date = "2001-02-03T04:05:06Z"
     app.put_json("/x", fields | {"tags": ["a", "b c"], "created": date}, status=201)
@@ -139,47 +136,12 @@ def test_columns_are_recognized_by_their_names_and_any_delimiter(name):
         assert entry.fields == expected | {"created": "2016-02-25T20:55:41Z"}
 
 
-@pytest.mark.parametrize("head, row, more", [
-    # Readwise Reader.
-    (
-        "Title,URL,ID,Document tags,Saved date,Reading progress,Location,Seen",
-        "T,a:b,01,\"['x', 'y z']\",2023-01-02 03:04:05+00:00,0,archive,True",
-        {"tags": ["x", "y z", "archived"]},
-    ),
-    # Wallabag.
-    (
-        "Title;URL;Content;Tags;MIME Type;Language;Creation date",
-        "T;a:b;<p>;x, y z;text/html;en;02/01/2023 03:04:05\n"
-        "T;a:b;<p>;x, y z;text/html;en;2023-01-02 03:04:05",
-        {"tags": ["x", "y z"]},
-    ),
-    # Zotero.
-    (
-        "Key,Title,Url,Date,Date Added,Date Modified,Manual Tags",
-        "K,T,a:b,May 2001,2023-01-02 03:04:05,,x; y z",
-        {"tags": ["x", "y z"]},
-    ),
-    # Matter.
-    (
-        "Title,URL,Tags,In Queue,Favorited,Read,Last Interaction Date",
-        "T,a:b,,True,True,False,2023-01-02 03:04:05",
-        {"tags": ["starred", "unread"]},
-    ),
-])  # fmt: skip
-def test_the_columns_of_other_programs_are_recognized(head, row, more):
-    fields = read(f"{head}\n{row}\n")[-1].fields
-    assert fields == {"uri": "a:b", "title": "T", "created": "2023-01-02T03:04:05Z"} | more
-
-
-@pytest.mark.parametrize("cell", ["20240102", "500000000", "45292.5", "2020", "9" * 20])
-def test_a_cell_that_is_no_date_is_kept_for_the_report(cell):
-    (entry,) = read(f"url,created\na:b,{cell}\n")
-    assert entry.fields == {"uri": "a:b", "created": cell}
-
-
-@pytest.mark.parametrize("cell", ["0", "-62135596800", "n/a", "N/A", "-"])
-def test_a_cell_for_an_unknown_date_is_ignored(cell):
-    assert read(f"url,created\na:b,{cell}\n")[0].fields == {"uri": "a:b"}
+def test_a_cell_that_is_no_date_is_kept_for_the_report_and_an_unknown_date_ignored():
+    for cell in ("20240102", "500000000", "45292.5", "2020", "9" * 20):
+        (entry,) = read(f"url,created\na:b,{cell}\n")
+        assert entry.fields == {"uri": "a:b", "created": cell}
+    for cell in ("0", "-62135596800", "n/a", "N/A", "-"):
+        assert read(f"url,created\na:b,{cell}\n")[0].fields == {"uri": "a:b"}
 
 
 @pytest.mark.parametrize("cell, tags", [
@@ -216,10 +178,10 @@ def test_private_toread_and_unread_become_tags_if_they_are_true(cells, tags):
     assert entries[0].fields.get("tags", []) == tags[1:]
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "a,b\nc,d\n", "\x00", "x" * 99, ",;\t", "title\nA\n"])
-def test_a_file_without_a_column_for_the_address_is_malformed(text):
-    with pytest.raises(Malformed, match="column"):
-        read(text)
+def test_a_file_without_a_column_for_the_address_is_malformed():
+    for text in ("", "\n\n", "a,b\nc,d\n", "\x00", "x" * 99, ",;\t", "title\nA\n"):
+        with pytest.raises(Malformed, match="column"):
+            read(text)
 
 
 def test_empty_lines_before_the_header_are_ignored():
@@ -290,10 +252,11 @@ def test_a_row_with_a_misplaced_quotation_mark_needs_a_certain_uri(row):
         assert entry.skip_reason.startswith("has a misplaced quotation mark")
 
 
-def test_a_mark_does_not_replace_a_tag_of_an_entry_with_100_tags():
+def test_a_category_is_a_tag_and_a_mark_does_not_replace_one_of_100_tags():
     tags = [f"t{number}" for number in range(100)]
     (entry,) = read(f'url,tags,private\na:b,"{",".join(tags)}",1\n')
     assert entry.fields["tags"] == tags
+    assert read("url,Category,tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
 def test_a_wrong_row_is_skipped_and_the_others_are_read():
@@ -334,11 +297,6 @@ def test_a_skipped_row_is_named_by_its_first_cells(row, name):
     (entry,) = read(f"url,title,note,tags\n{row}\n")
     assert entry.skip_reason
     assert entry.fields == {"title": name}
-
-
-@pytest.mark.parametrize("name", ["Category", "categories"])
-def test_categories_are_tags(name):
-    assert read(f"url,{name},tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
 @pytest.mark.parametrize(
