@@ -446,23 +446,6 @@ def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
     assert listed.result() == []
 
 
-def test_requests_that_open_a_folder_at_once_read_it_once(hosts, root, monkeypatch):
-    hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201)
-    hosts = webtest.TestApp(make_host_app(root))
-    made, both, Store = [], threading.Barrier(2), bookmarks.Store
-
-    def open_at_once(folder, *options):
-        made.append(Store(folder, *options))
-        both.wait(10)
-        return made[-1]
-
-    monkeypatch.setattr(formats.http.hosts, "Store", open_at_once)
-    with ThreadPoolExecutor(2) as threads:
-        listed = [threads.submit(uris, hosts, A) for _ in range(2)]
-    assert [each.result() for each in listed] == [["x:y"]] * 2
-    assert sorted(bool(store.change_count) for store in made) == [False, True]
-
-
 def test_a_forked_process_serves_the_folders_that_its_parent_had_open(hosts):
     hosts.post_json("/", {"uri": "x:parent"}, headers=at(A), status=201)
     child = os.fork()

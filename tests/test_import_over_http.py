@@ -326,12 +326,9 @@ def test_a_file_of_another_format_than_its_media_type_is_an_error(app):
         ("netscape", b'[{"uri": "https://a.example/"}]'),
         ("netscape", b""),
         ("csv", b"https://a.example/\nhttps://b.example/\n"),
-        ("csv", NETSCAPE),
-        ("json", NETSCAPE),
-        ("xbel", NETSCAPE),
-        ("text", b"\0\1\2"),
-        ("text", b""),
-    ):
+        ("csv", NETSCAPE), ("json", NETSCAPE), ("xbel", NETSCAPE),
+        ("text", b"\0\1\2"), ("text", b""),
+    ):  # fmt: skip
         assert post_file(app, name, body, status=400)["detail"]
     assert app.get("/").json == []
 

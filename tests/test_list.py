@@ -64,16 +64,11 @@ def test_the_parameter_format_overrides_accept(app, add):
 
 
 ACCEPTED = [
-    ("*/*", "json"),
-    ("", "json"),
-    ("application/*", "json"),
-    (BROWSER, "html"),
-    ("text/html", "html"),
+    ("*/*", "json"), ("", "json"), ("application/*", "json"),
+    (BROWSER, "html"), ("text/html", "html"),
     ("application/x-xbel", "xbel"),
     ("application/xbel+xml", "xbel"),
-    ("application/xml", "xbel"),
-    ("text/xml", "xbel"),
-    ("text/*", "text"),
+    ("application/xml", "xbel"), ("text/xml", "xbel"), ("text/*", "text"),
     ("TEXT/CSV", "csv"),
     ("text/csv; charset=utf-8", "csv"),
     ("application/json;q=0.1, text/csv;q=0.9", "csv"),
@@ -84,11 +79,9 @@ ACCEPTED = [
     ("text/csv;q=0.2, */*;q=0.1", "csv"),
     ('text/csv;x="a,b;q=0"', "csv"),
     (r'text/plain;x="\", text/csv";q=0.5, text/html;q=0.1', "text"),
-    ('text/csv;x="', "csv"),
-    (" , ,\t", "json"),
-    (",, text/csv,", "csv"),
+    ('text/csv;x="', "csv"), (" , ,\t", "json"), (",, text/csv,", "csv"),
     ("text/html;q=0.1, , text/csv", "csv"),
-]
+]  # fmt: skip
 
 
 def test_accept_selects_the_format_by_q_values(app):
@@ -133,22 +126,13 @@ def tagged(add):
 
 
 TAGS = [
-    ("tag=red", "ba"),
-    ("tag=RED", "ba"),
-    ("tag=red&tag=blue", "b"),
+    ("tag=red", "ba"), ("tag=RED", "ba"), ("tag=red&tag=blue", "b"),
     ("tag=blue&tag=Red&tag=rED", "b"),
-    ("tag=%C3%84PFEL", "c"),
-    ("tag=a%CC%88pfel", "c"),
-    ("tag=two+words", "c"),
-    ("tag=two%20Words", "c"),
-    ("tag=words", ""),
-    ("tag=re", ""),
-    ("tag=red,blue", ""),
-    ("tag=red&tag=nothing", ""),
-    ("tag=", "cbaz"),
-    ("tag=&tag=red", "ba"),
-    ("tag=red&q=blue", "b"),
-]
+    ("tag=%C3%84PFEL", "c"), ("tag=a%CC%88pfel", "c"), ("tag=two+words", "c"),
+    ("tag=two%20Words", "c"), ("tag=words", ""), ("tag=re", ""),
+    ("tag=red,blue", ""), ("tag=red&tag=nothing", ""), ("tag=", "cbaz"),
+    ("tag=&tag=red", "ba"), ("tag=red&q=blue", "b"),
+]  # fmt: skip
 
 
 def test_several_tags_select_bookmarks_that_have_all_of_them(app, tagged):

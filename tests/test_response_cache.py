@@ -138,13 +138,6 @@ def test_a_response_is_not_cached_if_the_store_changes_while_it_is_made():
     assert len({id(one) for one in made}) == 3
 
 
-def test_a_response_with_tokens_is_another_one():
-    responses = ResponseCache(FakeStore())
-    request, make = Request.blank("/"), lambda _: response()
-    made = [responses.get(request, has_tokens, make) for has_tokens in (False, True) * 2]
-    assert made[0] is made[2] and made[1] is made[3] and made[0] is not made[1]
-
-
 @pytest.fixture
 def count_made():
     """Return a function that requests paths, and returns how many responses were made anew."""

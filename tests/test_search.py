@@ -36,87 +36,50 @@ def search(app):
 
 EXPRESSIONS = [
     # A word or phrase must occur in title, description, uri or a tag.
-    ("think", "b"),
-    ("x:c", "c"),
-    ("ravel", "c"),
-    ("rust x:b0", ""),
-    ('"we may think"', "b"),
-    ('"may we"', ""),
-    ('"think programming"', ""),
-    ('"one two three"', "e"),
-    ('"new zealand"', "c"),
-    ('"rust"and', ""),
-    ('"rust"python', "a"),
+    ("think", "b"), ("x:c", "c"), ("ravel", "c"),
+    ("rust x:b0", ""), ('"we may think"', "b"), ('"may we"', ""),
+    ('"think programming"', ""), ('"one two three"', "e"), ('"new zealand"', "c"),
+    ('"rust"and', ""), ('"rust"python', "a"),
     # and, or, not, - and parentheses
-    ("rust python", "a"),
-    ("rust and python", "a"),
+    ("rust python", "a"), ("rust and python", "a"),
     ("rust or ruby and nothing", "a"),
     ("(rust or ruby) and nothing", ""),
     ("programming(rust or ruby)", "ab"),
     ("python -rust", "be"),
     ("python and not rust and not ruby", "e"),
-    ("-(rust or ruby)", "cde"),
-    ("not rust ruby", "b"),
-    ("not rust or rust", "abcde"),
-    ('-"as we may"', "acde"),
-    ("((((rust))))", "a"),
-    ("", "abcde"),
-    (" \t ", "abcde"),
-    ('""', "abcde"),
+    ("-(rust or ruby)", "cde"), ("not rust ruby", "b"), ("not rust or rust", "abcde"),
+    ('-"as we may"', "acde"), ("((((rust))))", "a"), ("", "abcde"),
+    (" \t ", "abcde"), ('""', "abcde"),
     # Operators are recognized in any case, and only as whole words.
-    ("rust OR zurich", "acd"),
-    ("Rust And PYTHON", "a"),
-    ("NoT rust oR rust", "abcde"),
-    ("android", ""),
-    ("python-like", "e"),
-    ('"or"', "b"),
+    ("rust OR zurich", "acd"), ("Rust And PYTHON", "a"), ("NoT rust oR rust", "abcde"),
+    ("android", ""), ("python-like", "e"), ('"or"', "b"),
     ("pythonorruby", ""),
     # #, - and ! count only at the beginning of a term, and followed by something.
-    ("c#", "d"),
-    ("#", "d"),
-    ("-", "de"),
-    ("!", "d"),
-    ("e-mail", "d"),
-    ("'quoted'", "d"),
-    ("back\\slash", "d"),
-    ('"#hash"', "d"),
-    ('"-dash"', "d"),
+    ("c#", "d"), ("#", "d"), ("-", "de"),
+    ("!", "d"), ("e-mail", "d"), ("'quoted'", "d"),
+    ("back\\slash", "d"), ('"#hash"', "d"), ('"-dash"', "d"),
     # tags
-    ("#PROGRAMMING", "ab"),
-    ("#program", ""),
-    ("#new zealand", ""),
-    ('#" New Zealand "', "c"),
-    ("#Zu\u0308rich", "d"),
-    ("#zurich", ""),
+    ("#PROGRAMMING", "ab"), ("#program", ""), ("#new zealand", ""),
+    ('#" New Zealand "', "c"), ("#Zu\u0308rich", "d"), ("#zurich", ""),
     ('-#"new zealand" -#programming', "de"),
     ("(#programming or #travel) python", "ab"),
     # keywords
-    ("!UNTAGGED", "e"),
-    ("-!untagged", "abcd"),
+    ("!UNTAGGED", "e"), ("-!untagged", "abcd"),
     ("!untagged or !unread", "ae"),
     # case and accents
-    ("zu\u0308rich", "cd"),
-    ("pýthön", "abe"),
+    ("zu\u0308rich", "cd"), ("pýthön", "abe"),
     # What cannot be parsed is searched for as plain words: an operator without operand,
-    ("python or", "b"),
-    ("and rust", "a"),
-    ("or", "b"),
-    ("not", "e"),
-    ("rust and and python", "a"),
-    ("not not python-like", "e"),
+    ("python or", "b"), ("and rust", "a"), ("or", "b"),
+    ("not", "e"), ("rust and and python", "a"), ("not not python-like", "e"),
     ("--dash", ""),
     # an unbalanced parenthesis,
-    ("(rust", "a"),
-    ("rust)", "a"),
-    (":-)", "e"),
+    ("(rust", "a"), ("rust)", "a"), (":-)", "e"),
     ("()", ""),
     # an open quote,
-    ('"as we may', "b"),
-    ('#"new zealand', ""),
+    ('"as we may', "b"), ('#"new zealand', ""),
     # an unknown keyword.
-    ("!bang", "d"),
-    ("!archived rust", ""),
-]
+    ("!bang", "d"), ("!archived rust", ""),
+]  # fmt: skip
 
 
 def test_an_expression_selects_bookmarks(search):
@@ -169,20 +132,14 @@ SITES = [
     ("SITE:Example.ORG", [0, 1, 2, 3]),
     ("site:www.example.org", [1]),
     ("site:example.org:8080", [2]),
-    ("site:org", [0, 1, 2, 3]),
-    ("site:ample.org", []),
+    ("site:org", [0, 1, 2, 3]), ("site:ample.org", []),
     ("site:example.org -site:www.example.org", [0, 2, 3]),
-    ("site:zürich.example", [4]),
-    ("site:[::1]", [5]),
-    ("site:example.com", []),
+    ("site:zürich.example", [4]), ("site:[::1]", [5]), ("site:example.com", []),
     ("site:host", [7]),
     # These have no host behind the colon, so they are words.
-    ("site:", [6, 7]),
-    ("site:a/b", [7]),
-    ("site:.org", [6]),
-    ('"site:host"', [7]),
-    ("website:example.org", []),
-]
+    ("site:", [6, 7]), ("site:a/b", [7]), ("site:.org", [6]),
+    ('"site:host"', [7]), ("website:example.org", []),
+]  # fmt: skip
 
 
 def test_site_selects_a_host_and_those_below_it(find):
@@ -200,15 +157,10 @@ DAYS = [
     ("after:2024-03-01", [2, 3]),
     ("before:2024-03-01", [0, 1, 4]),
     ("AFTER:2024-03 Before:2024-04", [2]),
-    ("after:2024", [1, 2, 3]),
-    ("-after:2024", [0, 4]),
-    ("after:2024-02-30", [4]),
-    ("after:2024-13", []),
-    ("after:2024-3", [4]),
-    ("after:0000", []),
-    ("after:", [4]),
-    ("after:20240301", []),
-]
+    ("after:2024", [1, 2, 3]), ("-after:2024", [0, 4]), ("after:2024-02-30", [4]),
+    ("after:2024-13", []), ("after:2024-3", [4]), ("after:0000", []),
+    ("after:", [4]), ("after:20240301", []),
+]  # fmt: skip
 
 
 def test_after_and_before_select_by_the_day_of_creation(find):
@@ -223,18 +175,12 @@ def test_after_and_before_select_by_the_day_of_creation(find):
 
 
 PARENTHESES = [
-    ("#f(x)", [0]),
-    ("#f(g(x))", [1]),
+    ("#f(x)", [0]), ("#f(g(x))", [1]),
     ("(#f(x) or #f(g(x))) -#b", [0, 1]),
-    ("foo_(bar)", [2]),
-    ("(foo_(bar))", [2]),
-    ("foo_(bar)baz", []),
-    ("-foo_(bar)", [0, 1]),
-    ("foo_(bar or nothing)", [2]),
-    ("not(foo_ or f(g)", []),
-    ("not(foo)", [0, 1]),
-    ("f()", []),
-]
+    ("foo_(bar)", [2]), ("(foo_(bar))", [2]), ("foo_(bar)baz", []),
+    ("-foo_(bar)", [0, 1]), ("foo_(bar or nothing)", [2]), ("not(foo_ or f(g)", []),
+    ("not(foo)", [0, 1]), ("f()", []),
+]  # fmt: skip
 
 
 def test_a_parenthesis_directly_behind_a_word_or_tag_belongs_to_it(find):
@@ -312,9 +258,10 @@ def test_random_expressions_select_what_their_operators_say(app, add):
 # --- Cost ---
 
 
-@pytest.mark.parametrize("q", ["(" * 5_000 + "a" + ")" * 5_000, "-(" * 5_000 + "a" + ")" * 5_000])
-def test_nesting_costs_no_tests(q):
-    assert len(searched_words(q, "a", "b")) <= 2 * MAX_TERMS
+def test_nesting_costs_no_tests():
+    for begin in ("(", "-("):
+        q = begin * 5_000 + "a" + ")" * 5_000
+        assert len(searched_words(q, "a", "b")) <= 2 * MAX_TERMS
 
 
 def test_each_term_is_tested_at_most_once_for_each_bookmark():
@@ -323,14 +270,6 @@ def test_each_term_is_tested_at_most_once_for_each_bookmark():
     tested = searched_words(q, *(["a b c"] * 20))
     assert len(tested) <= 20 * MAX_TERMS
     assert max(Counter(tested).values()) == 20
-
-
-def test_the_second_of_two_words_is_searched_only_where_the_first_occurs():
-    assert searched_words("rare often", "often", "often", "rare often") == [*["rare"] * 3, "often"]
-
-
-def test_a_bookmark_that_meets_a_part_of_or_is_not_tested_on_the_later_parts():
-    assert searched_words("a or b or c", "a", "b", "c") == [*"aaa", *"bb", "c"]
 
 
 def searched_words(q, *texts):

@@ -367,11 +367,8 @@ def test_an_address_cannot_forge_a_line_of_the_log(client, caplog):
 
 @pytest.mark.parametrize("method, path, status, headers", [
     ("GET", "/?format=html", 200, {}),
-    ("GET", "/feed", 200, {}),
-    ("GET", "/a/title", 200, {}),
-    ("PUT", "/new", 201, {}),
-    ("OPTIONS", "/", 204, {}),
-    ("DELETE", "/a", 204, {}),
+    ("GET", "/feed", 200, {}), ("GET", "/a/title", 200, {}), ("PUT", "/new", 201, {}),
+    ("OPTIONS", "/", 204, {}), ("DELETE", "/a", 204, {}),
     ("GET", "/a", 304, {"If-None-Match": "*"}),
     ("GET", "/?limit=x", 400, {}),
     ("POST", "/", 403, {"Origin": "https://a.example"}),

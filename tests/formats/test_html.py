@@ -602,6 +602,7 @@ def test_a_page_shows_addresses_that_differ_a_little(app, add):
     same = ["http://www.a.example/x/?utm_source=y#z", "https://a.example/x", "https://a.example/x/"]
     for uri in [*same, "https://a.example/y", "https://a.example/x?page=2", "mailto:a@b.example"]:
         add(uri)
+    assert "/-/similar" in get_page(app, "/-/tools").links()
     page = app.get("/-/similar", headers=PAGE, status=200)
     assert_harmless(Page(page.text))
     assert [link.text for link in page.html.select(".list h2 a")] == same
@@ -611,31 +612,31 @@ def test_a_page_shows_addresses_that_differ_a_little(app, add):
     assert page.html.select_one(".total").text == "1 group"
 
 
-@pytest.mark.parametrize("query, address", [
-    ("", "/"),
-    ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
-    ("//evil.example/", "/"),
-    ("https://evil.example/?tag=x", "/"),
-    ("\r\nSet-Cookie: a=b", "/"),
-    ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
-    ("uri=https://evil.example/&title=x&format=csv&tag=x", "/?tag=x"),
-    ("tag=%ff", "/?tag=%EF%BF%BD"),
-    ("tag=x#y", "/?tag=x%23y"),
-])  # fmt: skip
-def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add, query, address):
-    id = add("https://a.example/", tags=["x"])["id"]
-    response = app.get(f"/{id}?{urlencode({'_list': query})}", headers=PAGE, status=200)
-    edit = Page(response.text)
-    assert f"{address}#b-{id}" in edit.links()
-    (form,) = [f for f in response.forms.values() if "title" in f.fields]
-    form["title"] = "New"
-    response = form.submit(status=303)
-    assert response.headers["Location"] == f"http://localhost{address}#b-{id}"
-    deleted = Page(delete_with_a_form(app, id, f"?{urlencode({'_list': query})}").text)
-    assert address in deleted.links()
-    for page in (edit, deleted):
-        assert not [link for link in page.links() if "evil" in urlsplit(link).netloc]
-        assert_harmless(page)
+def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add):
+    for query, address in (
+        ("", "/"),
+        ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
+        ("//evil.example/", "/"),
+        ("https://evil.example/?tag=x", "/"),
+        ("\r\nSet-Cookie: a=b", "/"),
+        ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
+        ("uri=https://evil.example/&title=x&format=csv&tag=x", "/?tag=x"),
+        ("tag=%ff", "/?tag=%EF%BF%BD"),
+        ("tag=x#y", "/?tag=x%23y"),
+    ):
+        id = add("https://a.example/", tags=["x"])["id"]
+        path = f"/{id}?{urlencode({'_list': query})}"
+        edit = get_page(app, path)
+        assert f"{address}#b-{id}" in edit.links()
+        form = open_form(app, path)
+        form["title"] = "New"
+        response = form.submit(status=303)
+        assert response.headers["Location"] == f"http://localhost{address}#b-{id}"
+        deleted = Page(delete_with_a_form(app, id, f"?{urlencode({'_list': query})}").text)
+        assert address in deleted.links()
+        for page in (edit, deleted):
+            assert not [link for link in page.links() if "evil" in urlsplit(link).netloc]
+            assert_harmless(page)
 
 
 def test_links_and_forms_of_a_list_carry_its_query(app, add):
@@ -957,46 +958,44 @@ def test_a_form_comes_back_after_an_internal_error(app, add, monkeypatch):
     assert refused_retagging(app, 500, tags="typed").forms[1]["tags"].value == "typed"
 
 
-def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
-    uris = [f"https://{number}.example/" for number in range(250)]
-    app.post("/-/import", "\n".join(uris), content_type="text/plain")
-    form = app.get("/?limit=250", headers=PAGE).forms["many"]
+def delete_all(app, number, status):
+    """Import this number of bookmarks, and delete all of them as a page does."""
+    app.post("/-/import", "\n".join(f"x:{n}" for n in range(number)), content_type="text/plain")
+    form = app.get("/?limit=1000", headers=PAGE).forms["many"]
     sent = [("selected", bookmark["id"]) for bookmark in app.get("/").json]
     sent += [("_shown", form["_shown"].value), ("do", "delete")]
-    publish, calls = Transaction.publish, []
+    return app.post("/-/selected", sent, headers=PAGE, status=status)
 
-    def publish_once(self, staged):
-        calls.append(self)
-        if len(calls) > 1:
-            raise Busy("Another program has the lock. Try again.")
-        publish(self, staged)
 
-    monkeypatch.setattr(Transaction, "publish", publish_once)
-    page = app.post("/-/selected", sent, headers=PAGE, status=200)
+def fail_after(monkeypatch, number, owner, name, error):
+    """Let the first calls of a method succeed, and those after this number raise the error."""
+    method, calls = getattr(owner, name), []
+
+    def call(*arguments):
+        calls.append(arguments)
+        if len(calls) > number:
+            raise error
+        method(*arguments)
+
+    monkeypatch.setattr(owner, name, call)
+
+
+def test_a_deletion_that_stops_halfway_can_be_put_back(app, monkeypatch):
+    # Two transactions import, and the third deletes the first 200.
+    busy = Busy("Another program has the lock. Try again.")
+    fail_after(monkeypatch, 3, Transaction, "publish", busy)
+    page = delete_all(app, 250, status=200)
     monkeypatch.undo()
     assert "50 bookmarks left alone: Another program has the lock." in page.text
     assert len(app.get("/").json) == 50
-    form = restore_form(page)
-    form.submit(status=303)
+    restore_form(page).submit(status=303)
     assert len(app.get("/").json) == 250
 
 
 def test_a_deletion_that_stops_at_one_file_says_that_its_outcome_is_unknown(app, monkeypatch):
-    uris = [f"https://{number}.example/" for number in range(9)]
-    app.post("/-/import", "\n".join(uris), content_type="text/plain")
-    form = app.get("/", headers=PAGE).forms["many"]
-    sent = [("selected", bookmark["id"]) for bookmark in app.get("/").json]
-    sent += [("_shown", form["_shown"].value), ("do", "delete")]
-    publish, calls = files.Staged.publish_new, []
-
-    def publish_five(self):
-        calls.append(self)
-        if len(calls) > 5:
-            raise Unavailable("The disk cannot be written: Input/output error.")
-        publish(self)
-
-    monkeypatch.setattr(files.Staged, "publish_new", publish_five)
-    page = app.post("/-/selected", sent, headers=PAGE, status=503)
+    failed = Unavailable("The disk cannot be written: Input/output error.")
+    fail_after(monkeypatch, 9 + 5, files.Staged, "publish_new", failed)
+    page = delete_all(app, 9, status=503)
     monkeypatch.undo()
     assert page.html.h1.text == "This may be done or not"
     assert "9 bookmarks. The disk cannot be written" in page.html.select_one(".notice").text
