@@ -30,7 +30,6 @@ METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "top_level.txt", 
 
 
 def readme_command(program):
-    """Return the documented command that runs this program."""
     commands = documented_block("bash", "pipx").splitlines()
     (command,) = [line for line in commands if line.startswith(program + " ")]
     return command
@@ -42,7 +41,6 @@ def upgrade_command(installed):
 
 
 def run(*command, cwd=None, **environment):
-    """Run a command, which must succeed; return its output."""
     path = f"{TOOLS}:{os.environ['PATH']}"
     process = subprocess.run(
         [str(part) for part in command],
@@ -66,7 +64,6 @@ def project_files(*paths):
 
 
 def clean_tree(folder):
-    """Copy the project's files into the folder; return the folder."""
     for name in project_files():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
@@ -157,7 +154,6 @@ def serving(*command, folder, **environment):
 
 
 def send(address, path, method="GET", body=None):
-    """Return the status and text of a response."""
     data = None if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address + path, data, headers, method=method)
@@ -231,7 +227,6 @@ def test_the_metadata_names_the_version_the_author_keywords_and_the_tested_pytho
 
 
 def has_module(environment, name):
-    """Return whether the Python of a virtual environment finds the module."""
     find = f"import importlib.util; print(importlib.util.find_spec({name!r}) is not None)"
     return run(environment / "bin" / "python", "-c", find, cwd=environment) == "True\n"
 

@@ -25,7 +25,6 @@ TOKEN = "a-token-of-a-test"
 
 
 def commands(word):
-    """Return the lines of the documented block of commands that contain a word."""
     lines = documented_block("bash", "newsboat").splitlines()
     return "\n".join(line for line in lines if word in line)
 
@@ -239,8 +238,6 @@ def test_the_documented_program_gives_titles_to_bookmarks_without_one(serve, tmp
 
 
 class Copy:
-    """A copy of the service's bookmarks that the documented program maintains."""
-
     def __init__(self, address, folder):
         self.file = folder / "copy.json"
         program = folder / "sync.py"
@@ -256,7 +253,6 @@ class Copy:
 
 @pytest.fixture
 def copy(serve, tmp_path):
-    """A copy of a service that has the bookmarks a and b."""
     copy = Copy((service := serve("--access-log")).address, tmp_path)
     copy.service = service
     put(service.address, "a", "A <&> 1", description="Two\nlines", tags=["x y", "z"])

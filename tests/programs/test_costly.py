@@ -75,7 +75,6 @@ def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, 
 
 
 def seconds_of(service, path, accept="*/*"):
-    """Return the CPU time of a request, which anybody may send to a public service."""
     before = cpu_seconds(service)
     with connect(service) as connection:
         connection.request("GET", path, headers={"Accept": accept})
@@ -91,7 +90,6 @@ def test_a_long_search_of_linkding_takes_little_time(serve):
 
 
 def memory_of(service):
-    """Return the resident memory of the service in bytes."""
     fields = Path(f"/proc/{service.process.pid}/statm").read_text().split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 

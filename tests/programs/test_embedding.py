@@ -26,7 +26,6 @@ MODULES = Path("/usr/lib/apache2/modules")
 
 
 def blocks(language):
-    """Return the code blocks in this language of the page about embedding."""
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -46,7 +45,6 @@ PROGRAMS = dict(zip(("Werkzeug", "WebOb", "Django"), blocks("python"), strict=Tr
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder with a collection in its folder `data`."""
     folder = tmp_path / "data" / "bookmarks"
     folder.mkdir(parents=True)
     for number in range(COUNT):
@@ -58,7 +56,6 @@ def site(tmp_path):
 
 @pytest.fixture
 def run(site):
-    """Return a function that runs a server on a port until the test ends."""
     with contextlib.ExitStack() as stack:
         yield lambda port, command, **environment: stack.enter_context(
             running(site, port, command, **environment)
@@ -67,7 +64,6 @@ def run(site):
 
 @contextlib.contextmanager
 def running(site, port, command, **environment):
-    """Run a server in the folder `site`, from when it accepts connections."""
     log = site / "log"
     path = os.pathsep.join([str(site), str(ROOT)])
     with log.open("ab") as output:
@@ -109,7 +105,6 @@ def program(name):
 
 
 def request(port, method, path, body=None, **headers):
-    """Return the status, headers and body of the response."""
     connection = HTTPConnection("127.0.0.1", port, timeout=60)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
@@ -138,7 +133,6 @@ def receive_after_headers(port, method, path, **headers):
 
 
 def require_service(port, prefix=""):
-    """Assert everything that holds behind every server."""
     require_lists(port, prefix)
     require_long_addresses(port, prefix)
     require_changes(port, prefix)
@@ -330,7 +324,6 @@ def apache(site, socket_folder):
 
 
 def python_path():
-    """Return the Python path with the installed packages and the service itself."""
     return f"{sysconfig.get_path('purelib')}:{ROOT}"
 
 

@@ -14,7 +14,6 @@ HOSTS = [f"person{number}.example.com" for number in range(16)]
 
 @pytest.fixture
 def machines(tmp_path):
-    """Two folders with a folder for each host, as on two machines."""
     machines = [tmp_path / "machine-1", tmp_path / "machine-2"]
     for machine in machines:
         for host in HOSTS:
@@ -24,7 +23,6 @@ def machines(tmp_path):
 
 @pytest.fixture
 def front(tmp_path, machines):
-    """Run the documented nginx in front of a process for each machine."""
     with ExitStack() as stack:
         options = ["--trusted-proxy", "127.0.0.1", "--no-auth"]
         services = [

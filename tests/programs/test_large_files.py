@@ -157,7 +157,6 @@ def test_json_may_have_more_arrays_than_over_http(run, data, tmp_path):
 
 
 def upload(app, body, status=200):
-    """Send a file in a form; return the response."""
     return app.post("/-/import", upload_files=[("file", "x", body)], status=status)
 
 

@@ -73,7 +73,6 @@ def environment(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """The real service with a token."""
     service = Service(tmp_path_factory.mktemp("linkding"), BOOKMARKS_TOKEN=TOKEN)
     yield service
     service.stop()
@@ -81,13 +80,11 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def linkding(shared):
-    """The real service with a token, and without bookmarks."""
     shared.empty()
     return shared
 
 
 def run(*command, **variables):
-    """Run a program and return what it prints."""
     process = subprocess.run(
         command, capture_output=True, text=True, timeout=60, env={**os.environ, **variables}
     )

@@ -72,7 +72,6 @@ def origin(new, id="a"):
 
 
 def find_form(page, action):
-    """Return the form of a page whose address contains this."""
     return next(form for form in page.forms.values() if action in form.action)
 
 

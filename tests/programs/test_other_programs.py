@@ -84,7 +84,6 @@ def seconds(timestamp):
 
 @pytest.fixture
 def stored(app):
-    """The stored bookmarks by uri."""
     body = json.dumps(BOOKMARKS).encode()
     report = app.post("/-/import", body, content_type="application/json", status=200).json
     assert report["created"] == len(BOOKMARKS), report
@@ -103,7 +102,6 @@ def file(app, stored, data, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that starts a program, whose home is a folder of this test."""
     home = tmp_path / "home"
     home.mkdir()
     processes = []
@@ -122,7 +120,6 @@ def run(tmp_path):
 
 
 def stop(process, signal_number=signal.SIGTERM):
-    """Stop a process unless it has ended."""
     if process.poll() is None:
         process.send_signal(signal_number)
     process.wait(timeout=60)
@@ -144,7 +141,6 @@ FIREFOX_SETTINGS = {
 
 @pytest.fixture
 def firefox(file, stored, run, tmp_path):
-    """The profile of a Firefox that has imported the file."""
     require(["Firefox"] if FIREFOX is None else [])
     profile = tmp_path / "profile"
     profile.mkdir()

@@ -24,8 +24,6 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class Front:
-    """A proxy in front of a service, as a client uses it."""
-
     requests_before_caching = 1  # The requests for a cacheable response that reach the service.
 
     def __init__(self, service, port, trust=None, host=HOST, address="127.0.0.1"):
@@ -57,7 +55,6 @@ class Front:
         return self.send("GET", path, **headers)
 
     def require_logged(self, line, times):
-        """Assert that the service has logged this request and status so many times."""
         until(lambda: self._count(line) >= times)
         assert self._count(line) == times
 
@@ -76,7 +73,6 @@ def served(folder, *options, **environment):
 
 
 def make_certificate(folder):
-    """Make a certificate and its key with the documented command, unless the folder has them."""
     certificate, key = folder / "cert.pem", folder / "key.pem"
     if not certificate.exists():
         command = documented_block("bash", "openssl req").replace(CERTIFICATE, str(certificate))
@@ -136,7 +132,6 @@ def nginx(folder, service, port=None, prefix="/", host=HOST, edit=str):
 
 @contextmanager
 def varnish(folder, service):
-    """Run Varnish with the documented VCL in front of a service."""
     require_program("varnishd", "varnishadm")
     vcl = documented_block("vcl", "backend")
     assert '.port = "8080"' in vcl
@@ -175,7 +170,6 @@ def varnish(folder, service):
 
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts a service and a proxy in front of it, until the test ends."""
     with ExitStack() as stack:
 
         def start(proxy, *options, token=None, **settings):
@@ -191,7 +185,6 @@ BOTH = pytest.mark.parametrize("proxy", [nginx, varnish], ids=lambda proxy: prox
 
 @pytest.fixture(scope="module", params=[nginx, varnish], ids=lambda front: front.__name__)
 def front(request, tmp_path_factory):
-    """Run each of the two proxies in front of a service without a token."""
     folder = tmp_path_factory.mktemp("front")
     with ExitStack() as stack:
         service = stack.enter_context(served(folder, "--base-url", PUBLIC))

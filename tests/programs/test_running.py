@@ -182,7 +182,6 @@ def request(method, path, *headers):
 
 
 def read_status(client):
-    """Read the next response and return its status."""
     with HTTPResponse(client) as response:
         response.begin()
         response.read()

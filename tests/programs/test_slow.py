@@ -30,7 +30,6 @@ SOON_SECONDS = 30
 
 @pytest.fixture
 def connect():
-    """Return a function that connects to a service; all connections are closed after the test."""
     with contextlib.ExitStack() as stack:
 
         def connect(service, receive_buffer=None):
@@ -46,7 +45,6 @@ def connect():
 
 
 def response_seconds(connection):
-    """Return how long the response to a short request takes."""
     started = time.monotonic()
     connection.sendall(b"GET /?limit=1 HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
     assert connection.recv(15) == b"HTTP/1.0 200 OK"
@@ -54,13 +52,11 @@ def response_seconds(connection):
 
 
 def resident_bytes(service):
-    """Return the resident_bytes memory of the service."""
     status = Path(f"/proc/{service.process.pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024
 
 
 def fill(data, count, size):
-    """Write the files of `count` bookmarks of about `size` bytes each."""
     (data / "bookmarks").mkdir(parents=True)
     for n in range(count):
         bookmark = {"id": f"b{n}", "uri": f"x:{n}", "created": "2024-01-01T00:00:00Z"}
@@ -103,7 +99,6 @@ def test_clients_that_stop_reading_hold_neither_thread_nor_memory(serve, data, c
 
 
 def stall(connection):
-    """Request the whole list and do not read the response."""
     connection.sendall(LIST)
     return connection
 
@@ -134,7 +129,6 @@ def test_a_request_that_arrives_a_byte_at_a_time_is_closed(data, start):
 
 
 def connect_when_ready(listen):
-    """Return a connection to a service that may still be starting."""
     host, port = listen.split(":")
     for _ in range(100):
         with contextlib.suppress(ConnectionRefusedError):

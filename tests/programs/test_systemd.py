@@ -18,7 +18,6 @@ INSTALLED = "/opt/bookmarks/.venv/bin/bookmarks"
 
 @pytest.fixture
 def unit(tmp_path):
-    """Return a file with the unit, which starts the command of this environment."""
     require_program("systemd-analyze")
     text = documented_block("ini", "[Service]")
     assert INSTALLED in text

@@ -31,19 +31,16 @@ COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
 
 
 def put_bookmark(store, bookmark, before=None):
-    """Store one bookmark in a transaction of its own, as `Transaction.put` does."""
     with store.transaction() as folder:
         return folder.put(bookmark, before)
 
 
 def delete_bookmark(store, entry):
-    """Delete one bookmark in a transaction of its own."""
     with store.transaction() as folder:
         folder.delete(entry)
 
 
 def bookmarks_of(store, query=Query()):
-    """Return the bookmarks that a query selects."""
     return [entry.bookmark for entry in store.select(query).entries]
 
 
@@ -83,7 +80,6 @@ def ask(address: str, method: str = "GET", path: str = "/", body=None, **headers
 
 
 def put_body(uri: str, title: str = "", description: str = "", tags: Sequence[str] = ()):
-    """Return the fields of a PUT request of a whole bookmark."""
     return {"uri": uri, "title": title, "description": description, "tags": list(tags)}
 
 
@@ -93,7 +89,6 @@ def put(address: str, id: str, title: str = "", **fields) -> Response:
 
 
 def put_back(address: str, *ids: str) -> Response:
-    """Put deleted bookmarks back, as the page of the trash does."""
     return _send_ids(address, "/-/restore", ids)
 
 
@@ -113,7 +108,6 @@ def uri_of(id: str) -> str:
 
 
 def titles(address: str, path: str = "/") -> dict[str, str]:
-    """Return the title of every bookmark in a list, by id."""
     response = ask(address, path=path)
     assert response.status == 200, response
     return {bookmark["id"]: bookmark["title"] for bookmark in response.json}
@@ -159,7 +153,6 @@ class Server:
 
     @property
     def log(self) -> str:
-        """The log up to now."""
         return self._log.read_text()
 
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
@@ -170,7 +163,6 @@ class Server:
 
 
 def service_of(data: Path) -> list[str]:
-    """Return the command that serves a folder."""
     return [*COMMAND, "serve", "--data", str(data), "--listen", "127.0.0.1:0"]
 
 
@@ -202,7 +194,6 @@ def repair(data: Path):
 
 
 def temporary_files(data: Path) -> list[Path]:
-    """Return the temporary files in the data folder."""
     return list(data.glob("*/.*.tmp"))
 
 
@@ -310,7 +301,6 @@ class Writer(threading.Thread):
 
 
 def start_writers(address: str, ledgers: Sequence[Ledger]) -> list[Writer]:
-    """Start one writer for each ledger."""
     writers = [Writer(f"w{n}", ledger, address) for n, ledger in enumerate(ledgers)]
     for writer in writers:
         writer.start()
@@ -352,7 +342,6 @@ def _unlisted(address: str, id: str) -> str:
 
 
 def require_whole(data: Path) -> None:
-    """Require that every file of a bookmark or tombstone is complete JSON with its id."""
     for path in data.glob("*/[!.]*"):
         assert json.loads(path.read_bytes())["id"] == path.stem
 

@@ -32,7 +32,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture(scope="session")
 def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service for many tests, which use its folder through `shared_data`."""
     folder = tmp_path_factory.mktemp("shared")
     server = Server(service_of(folder / "data"), folder / "log")
     server.data = folder / "data"
@@ -70,8 +69,6 @@ def require_programs() -> Callable[..., None]:
 
 
 class Mount:
-    """A file system that one test mounts."""
-
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
         self.source = options[-1]

@@ -36,7 +36,6 @@ def data(shared_data):
 
 @pytest.fixture
 def address(shared_service, data):
-    """A service with the bookmarks a and b and the deleted bookmark c."""
     address = shared_service.address
     for id in ("a", "b", "c"):
         assert put(address, id, "Before").status == 201

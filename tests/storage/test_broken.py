@@ -120,7 +120,6 @@ BROKEN_TOMBSTONES = ANY_KIND | {
 
 @pytest.fixture
 def service(start, data):
-    """A service with the bookmarks a and b."""
     require_program("setpriv")
     service = start([*UNPRIVILEGED, *service_of(data)])
     for id in ("a", "b"):
@@ -138,7 +137,6 @@ def make_files(folder, kinds, suffix=""):
 
 
 def file_state(path):
-    """Return the inode, mode, times and content of a file."""
     status = path.lstat()
     content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
     return status.st_ino, status.st_mode, status.st_mtime_ns, status.st_ctime_ns, content

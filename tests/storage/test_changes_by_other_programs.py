@@ -27,7 +27,6 @@ sys.exit(bookmarks.main(sys.argv[1:]))
 
 
 def without_inotify(data):
-    """Return the command that serves a folder without inotify."""
     return [sys.executable, "-c", WITHOUT_INOTIFY, *service_of(data)[2:]]
 
 
@@ -147,7 +146,6 @@ def test_an_added_tombstone_hides_its_bookmark_and_a_removed_one_shows_it(addres
 
 
 def git(folder, *arguments):
-    """Run a git command in the folder."""
     settings = ["-c", "user.name=A", "-c", "user.email=a@a.example", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
 
@@ -227,7 +225,6 @@ def test_a_thousand_added_and_removed_files_are_seen(address, data):
 
 
 def make_data_folder(folder, *ids):
-    """Create a data folder with these bookmarks."""
     (folder / "bookmarks").mkdir(parents=True)
     (folder / "tombstones").mkdir()
     for id in ids:
@@ -236,7 +233,6 @@ def make_data_folder(folder, *ids):
 
 
 def require_followed(address, data):
-    """Require that the service reads and writes the new folder."""
     assert titles(address) == {"a": "Other", "d": "Other"}
     assert put(address, "e", "e").status == 201
     assert file_of(data, "e").exists()

@@ -22,7 +22,6 @@ def data(shared_data):
 
 @pytest.fixture
 def address(shared_service, data):
-    """A service with the bookmark a and the deleted bookmark b."""
     address = shared_service.address
     for id in ("a", "b"):
         assert put(address, id, id).status == 201
@@ -31,7 +30,6 @@ def address(shared_service, data):
 
 
 def write_file(path, age=0, content=b"{"):
-    """Write a file that was last modified `age` seconds ago."""
     path.write_bytes(content)
     os.utime(path, (time.time() - age, time.time() - age))
     return path

@@ -48,12 +48,10 @@ OUTCOMES = {
 
 @pytest.fixture(params=OUTCOMES)
 def change(request):
-    """The name of a request that changes the collection."""
     return request.param
 
 
 def contents(data):
-    """Return the content of every file in the data folder, by path."""
     return {path: path.read_bytes() for path in data.glob("*/*")}
 
 
@@ -101,7 +99,6 @@ def small(mount):
 
 
 def fill(disk):
-    """Fill the disk; return the file that takes the space."""
     ballast = disk.path / "ballast"
     with pytest.raises(OSError), ballast.open("wb", buffering=0) as file:
         while True:
@@ -278,12 +275,10 @@ def test_other_requests_do_not_wait_for_the_sync_of_a_folder(failing, change, da
 
 
 def published(data):
-    """Return the content of every file of a bookmark or tombstone, by path."""
     return {path: path.read_bytes() for path in data.glob("*/[!.]*")}
 
 
 def ask_quickly(*request, **options):
-    """Send a request that must take less than half a second."""
     start = time.monotonic()
     response = ask(*request, **options)
     assert time.monotonic() - start < 0.5, request

@@ -37,7 +37,6 @@ def fails(calls, error, *paths):
 
 @pytest.fixture
 def service(start, data, require_programs):
-    """A service with the bookmarks a, b and x."""
     require_programs("strace")
     service = start(service_of(data))
     for id in ("a", "b", "x"):
@@ -47,7 +46,6 @@ def service(start, data, require_programs):
 
 @pytest.fixture
 def path(service, data):
-    """The file of x, one of three bookmarks."""
     return data / "bookmarks" / "x.json"
 
 

@@ -25,7 +25,6 @@ def kind(request, monkeypatch, tmp_path):
 
 
 def raise_error(number):
-    """Return a function that raises an OSError of this number."""
 
     def fail(*_, **__):
         raise OSError(number, os.strerror(number))
@@ -35,14 +34,12 @@ def raise_error(number):
 
 @contextmanager
 def staged_file(folder, name, data):
-    """Stage content for a name in a folder for a block."""
     with files.open_folder(folder) as descriptor:
         with files.Staged(descriptor, name, data) as staged:
             yield staged
 
 
 def names(folder):
-    """Return the names of the files in the folder, sorted."""
     return sorted(os.listdir(folder))
 
 

@@ -10,12 +10,10 @@ FOLDERS = ("", "bookmarks", "tombstones")
 
 
 def modes(data):
-    """Return the permissions of the data folder and its folders."""
     return [stat.S_IMODE((data / name).stat().st_mode) for name in FOLDERS]
 
 
 def with_umask(umask, command):
-    """Return the command that runs another command with this umask."""
     return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", *command]
 
 

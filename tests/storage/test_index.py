@@ -59,12 +59,10 @@ items = (
 
 
 def number_of(id):
-    """Return a number that two of the ids, of one byte, share."""
     return id[0] // 2
 
 
 def contents(index):
-    """Return the results of every method of the index."""
     folded = sorted({fold(tag) for tag in TAGS})
     selections = [tags for count in range(4) for tags in combinations(folded, count)]
     return (

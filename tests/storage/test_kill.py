@@ -67,7 +67,6 @@ def test_a_killed_import_leaves_complete_files_and_the_next_import_finishes(serv
 
 
 def import_until(command, is_enough):
-    """Run the command and kill it as soon as the condition is true."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         until(lambda: is_enough() or process.poll() is not None)
@@ -81,7 +80,6 @@ def count(data):
 
 
 def tags(data):
-    """Return the tags of each bookmark, by its uri."""
     bookmarks = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/[!.]*")]
     assert len(bookmarks) == len(URIS)
     return {bookmark["uri"]: bookmark["tags"] for bookmark in bookmarks}

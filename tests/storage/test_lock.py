@@ -27,7 +27,6 @@ time.sleep(60)
 
 @contextmanager
 def held(folder):
-    """Hold the folder's lock for the length of the block, like another process."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -43,7 +42,6 @@ def data(shared_data):
 
 @pytest.fixture
 def address(shared_service, data):
-    """The address of a service with the bookmarks a and b."""
     address = shared_service.address
     for id in ("a", "b"):
         assert put(address, id, "Old").status == 201

@@ -64,18 +64,15 @@ DELETED = {"gone": TIME, "gone-later": LATER}
 
 @pytest.fixture
 def data(tmp_path):
-    """A copy of the golden files."""
     shutil.copytree(GOLDEN, tmp_path / "data")
     return tmp_path / "data"
 
 
 def file(data, id):
-    """Return the path of a bookmark's file."""
     return data / "bookmarks" / f"{id}.json"
 
 
 def contents(folder):
-    """Return the content of each file, by its path in the folder."""
     return {path.relative_to(folder): path.read_bytes() for path in folder.glob("*/*")}
 
 

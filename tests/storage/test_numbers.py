@@ -46,7 +46,6 @@ def test_a_removed_file_frees_its_number(data, store):
 
 
 def mint_from(store, monkeypatch, *ids):
-    """Let the store make these ids, one after the other."""
     following = iter(ids)
     monkeypatch.setattr(store._minter, "mint", lambda: next(following))
 
@@ -75,7 +74,6 @@ SAME = ("id-3985819", "id-4420602")
 
 
 def check_numbers(data):
-    """Return the findings about numbers."""
     return [finding for finding in check(data, 30) if "same number" in finding.problem]
 
 

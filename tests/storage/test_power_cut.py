@@ -61,7 +61,6 @@ def cut_power(disk, service=None):
 
 
 def restore_power(disk, service):
-    """Kill the service and mount the disk again."""
     service.stop(signal.SIGKILL)
     disk.unmount()
     disk.mount()
@@ -87,7 +86,6 @@ def test_a_power_cut_loses_no_acknowledged_write(serve, disk, data):
 
 
 def created(ledgers):
-    """Return the number of bookmarks that the writers have sent."""
     return sum(len(ledger.sent) for ledger in ledgers)
 
 
@@ -95,7 +93,6 @@ def created(ledgers):
 
 
 def read_titles(data):
-    """Return the title of each bookmark that is not deleted, by uri, as the files have it."""
     bookmarks = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/[!.]*")]
     deleted = {path.stem for path in data.glob("tombstones/[!.]*")}
     return {b["uri"]: b["title"] for b in bookmarks if b["id"] not in deleted}

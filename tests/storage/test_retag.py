@@ -29,12 +29,10 @@ def store(tmp_path):
 
 @pytest.fixture
 def other(store, tmp_path):
-    """The store of another process over the same folder."""
     return Store(tmp_path)
 
 
 def fill(store, count, tags=("old",)):
-    """Store bookmarks b0, b1 and so on."""
     for start in range(0, count, MAX_CHANGES):
         numbers = range(start, min(count, start + MAX_CHANGES))
         with store.transaction() as folder:

@@ -68,7 +68,6 @@ def store(tmp_path):
 
 @pytest.fixture
 def other(store, tmp_path):
-    """Another store over the same folder, as in another process."""
     return Store(tmp_path)
 
 

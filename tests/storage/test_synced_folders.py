@@ -100,7 +100,6 @@ class Syncthing:
 
 
 def run(*command, cwd=None):
-    """Run a command that must succeed; return its output."""
     result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
@@ -108,7 +107,6 @@ def run(*command, cwd=None):
 
 @pytest.fixture
 def pair(tmp_path, start):
-    """Two machines whose folders Syncthing keeps equal, and their services."""
     require_program("syncthing")
     machines = []
     try:
@@ -126,13 +124,11 @@ def pair(tmp_path, start):
 
 
 def title_or_status(machine, id):
-    """Return the title of a bookmark, or the status if it is not 200."""
     response = ask(machine.address, path=f"/{id}")
     return response.json["title"] if response.status == 200 else response.status
 
 
 def wait_for(machine, id, expected):
-    """Wait until the bookmark has this title or its request this status."""
     until(lambda: title_or_status(machine, id) == expected)
 
 
@@ -185,7 +181,6 @@ def test_syncthing_loses_no_change_made_while_disconnected(pair):
 
 
 def files_of(machine):
-    """Return the ids that have a file in the folder of bookmarks."""
     return {path.stem for path in machine.data.glob("bookmarks/[!.]*.json")}
 
 
@@ -193,8 +188,6 @@ def files_of(machine):
 
 
 class Machine:
-    """A data folder and its service."""
-
     def __init__(self, data, start):
         self.data, self.address = data, start(service_of(data)).address
 
@@ -218,7 +211,6 @@ def require_equal(one, two, edited):
 
 @pytest.fixture
 def clones(tmp_path, start, monkeypatch):
-    """Two clones of one repository and their services."""
     require_program("git")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     for setting in ("user.name", "user.email"):

@@ -60,7 +60,6 @@ def restore(store, id):
 
 
 def kept(store):
-    """Return the ids in the trash, the latest deletion first."""
     found, count = store.trash.find(100, 0)
     assert count == len(found)
     return [deleted.bookmark.id for deleted in found]

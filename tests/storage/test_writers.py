@@ -50,7 +50,6 @@ def test_conditional_updates_lose_no_increment(address):
 
 
 def increment(address):
-    """Add one to the counter; retry while another client is faster."""
     for _ in range(1000):
         seen = ask(address, path="/counter")
         body = {"title": str(int(seen.json["title"]) + 1)}
@@ -158,7 +157,6 @@ def test_concurrent_reads_and_writes_of_one_bookmark_are_linearizable(address, r
 
 
 def operate(address, id, values):
-    """Execute one random operation on the bookmark's title."""
     kind = random.choice(["read", "read", "write", "swap"])
     seen = ask(address, path=f"/{id}") if kind == "swap" else None
     headers = {"If_Match": seen.headers["ETag"]} if seen else {}
