@@ -294,19 +294,6 @@ def test_a_token_file_may_have_several_tokens_and_comments(serve, tmp_path):
         assert ask(service.address, Authorization=f"Token {text}").status == status
 
 
-def test_files_follow_the_umask_and_folders_are_private(tmp_path):
-    code = (
-        "import os, sys, webtest; os.umask(0o027); from bookmarks import make_app; "
-        "webtest.TestApp(make_app(sys.argv[1])).post_json('/', {'uri': 'https://example.com/'})"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "data")], cwd=ROOT, check=True)
-    (file,) = (tmp_path / "data" / "bookmarks").iterdir()
-    assert file.stat().st_mode & 0o777 == 0o640
-    # Every process that can read a folder can lock it.
-    for folder in (file.parent, tmp_path / "data" / "tombstones", tmp_path / "data"):
-        assert folder.stat().st_mode & 0o777 == 0o700
-
-
 @pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
 def test_a_folder_that_is_or_becomes_a_symbolic_link_is_refused(data, tmp_path, name):
     store = Store(data)

@@ -3,6 +3,7 @@
 import gc
 import http.client
 import io
+import itertools
 import json
 import os
 import re
@@ -42,6 +43,23 @@ def delete_bookmark(store, entry):
 
 def bookmarks_of(store, query=Query()):
     return [entry.bookmark for entry in store.select(query).entries]
+
+
+def raise_error(number):
+    """Return a function that fails as a system call with this error."""
+    return failing_from(1, None, number)
+
+
+def failing_from(first, call, number):
+    """Return the system call, which fails with this error from the `first` time on."""
+    calls = itertools.count(1)
+
+    def fail_or_call(*arguments, **options):
+        if next(calls) >= first:
+            raise OSError(number, os.strerror(number))
+        return call(*arguments, **options)
+
+    return fail_or_call
 
 
 ABSENT, DELETED = "", "deleted"

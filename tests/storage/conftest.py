@@ -57,6 +57,20 @@ def emptied(data: Path) -> Path:
 
 
 @pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """The inodes of the files and folders that this process has synced."""
+    inodes: set[int] = set()
+    fsync = os.fsync
+
+    def sync(descriptor: int) -> None:
+        inodes.add(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    return inodes
+
+
+@pytest.fixture
 def require_programs() -> Callable[..., None]:
     """Return a function that skips the test if a program is missing or the user is not root."""
 

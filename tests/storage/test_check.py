@@ -53,10 +53,6 @@ def require_findings(result, *paths):
         assert line.count(": ") >= 2
 
 
-def test_an_empty_folder_has_no_finding(data):
-    assert check(data) == (0, [])
-
-
 def test_each_finding_is_one_line_with_problem_and_advice(address, data):
     bookmarks, tombstones = data / "bookmarks", data / "tombstones"
     findings = [
@@ -72,13 +68,6 @@ def test_each_finding_is_one_line_with_problem_and_advice(address, data):
     require_findings(repair(data), *remaining)
     require_findings(check(data), *remaining)
     assert titles(address) == {"a": "a"}
-
-
-def test_a_second_bookmark_of_one_uri_is_reported(address, data):
-    second = {"id": "c", "uri": uri_of("a"), "created": "2020-01-01T00:00:00Z"}
-    path = write_file(data / "bookmarks" / "c.json", content=json.dumps(second).encode())
-    require_findings(check(data), path)
-    assert "a.json" in check(data, "--repair")[1][0]
 
 
 def test_a_conflict_file_of_syncthing_is_reported_and_kept(address, data):

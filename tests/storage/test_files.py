@@ -6,7 +6,7 @@ import subprocess
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from clients import count_open_files
+from clients import count_open_files, raise_error
 
 from storage import files
 from storage.errors import Busy, Full, StorageError, Unavailable
@@ -22,14 +22,6 @@ def kind(request, monkeypatch, tmp_path):
     elif not files._O_TMPFILE:
         pytest.skip("needs O_TMPFILE")
     return request.param
-
-
-def raise_error(number):
-
-    def fail(*_, **__):
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 @contextmanager

@@ -17,11 +17,13 @@ def with_umask(umask, command):
     return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", *command]
 
 
-@pytest.mark.parametrize("umask", ["000", "077"])
-def test_new_folders_have_mode_0700(start, data, umask):
+@pytest.mark.parametrize("umask", ["000", "027"])
+def test_new_folders_have_mode_0700_and_files_follow_the_umask(start, data, umask):
     address = start(with_umask(umask, service_of(data))).address
     assert modes(data) == [0o700, 0o700, 0o700]
     assert put(address, "a", "A").status == 201
+    mode = (data / "bookmarks" / "a.json").stat().st_mode
+    assert stat.S_IMODE(mode) == 0o666 & ~int(umask, 8)
     (data / "tombstones").rmdir()
     assert ask(address, "DELETE", "/a").status == 204
     assert modes(data) == [0o700, 0o700, 0o700]

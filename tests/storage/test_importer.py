@@ -7,7 +7,7 @@ import time
 import tracemalloc
 
 import pytest
-from clients import bookmarks_of, delete_bookmark, put_bookmark
+from clients import bookmarks_of, delete_bookmark, failing_from, put_bookmark
 
 from storage import files, importer
 from storage.batch import MAX_CHANGES
@@ -211,15 +211,12 @@ def test_a_dry_run_counts_and_writes_nothing(store, tmp_path):
     assert import_entries(store, *entries)[0] == (1, 1, 1, 1)
 
 
-def test_each_file_is_synced(store, monkeypatch):
-    synced = []
-    fsync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda d: (synced.append(os.fstat(d).st_ino), fsync(d)))
+def test_each_file_is_synced(store, synced):
     import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(10)])
-    assert len(set(synced)) == 11  # The files and the folder.
+    assert len(synced) == 11  # The files and the folder.
     synced.clear()
     assert import_entries(store, *[{"uri": f"{URI}{n}"} for n in range(10)])[0] == (0, 0, 10, 0)
-    assert len(set(synced)) == 11  # Another program may have written the unchanged files.
+    assert len(synced) == 11  # Another program may have written the unchanged files.
 
 
 FULL, FAILING = (errno.ENOSPC, Full), (errno.EIO, Unavailable)
@@ -231,18 +228,9 @@ def test_an_import_on_a_failing_disk_leaves_valid_files_and_the_next_import_fini
 ):
     import_entries(store, {"uri": URI, "title": "Before"})
     entries = [{"uri": URI, "tags": ["new"]}, *({"uri": f"{URI}{n}"} for n in range(5))]
-    calls = []
     number, error = fault
-
-    def fail_at_the_third(*arguments, **options):
-        calls.append(arguments)
-        if len(calls) >= 3:
-            raise OSError(number, os.strerror(number))
-        return real(*arguments, **options)
-
-    real = getattr(os, call)
     with monkeypatch.context() as patch:
-        patch.setattr(os, call, fail_at_the_third)
+        patch.setattr(os, call, failing_from(3, getattr(os, call), number))
         with pytest.raises((error, Unavailable)):
             import_entries(store, *entries)
     assert store.holder(URI).bookmark.title == "Before"

@@ -16,6 +16,7 @@ from clients import ask, faults, put, run_together, service_of, titles
 
 from bookmarks import make_app
 from storage import files
+from storage.lock import Lock, OpenFolders
 
 HOLD = """
 import fcntl, os, sys, time
@@ -125,6 +126,24 @@ def test_four_imports_in_two_processes_and_others_take_turns(start, data, requir
         posts = [pool.submit(send_posts, number) for number in range(7)]
         assert [status for each in posts for status in each.result()] == [201] * 63
         assert [each.result().json["created"] for each in imports] == [600] * 4
+
+
+def test_threads_and_processes_take_turns(data):
+    """Two locks of a folder exclude each other in one process, too."""
+    one, other = Lock(), Lock()
+    turns = []
+
+    def take_turns(lock, name):
+        for _ in range(10):
+            with ExitStack() as opened, lock.hold(OpenFolders(data, opened)):
+                turns.append(name)
+                time.sleep(0.05)
+
+    parts = [(one, "a"), (one, "b"), (one, "c"), (other, "d")]
+    run_together([functools.partial(take_turns, *part) for part in parts])
+    assert turns[:32].count("d") == 10, turns  # In perfect order, it has every second turn.
+    of_one = [turn for turn in turns if turn != "d"]
+    assert min(of_one[:15].count(name) for name in "abc") > 2, turns
 
 
 def test_a_write_waits_for_a_lock_that_a_killed_process_releases(address, data):

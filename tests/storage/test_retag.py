@@ -8,7 +8,14 @@ import signal
 import threading
 
 import pytest
-from clients import ask, bookmarks_of, delete_bookmark, put_bookmark, require_whole
+from clients import (
+    ask,
+    bookmarks_of,
+    delete_bookmark,
+    failing_from,
+    put_bookmark,
+    require_whole,
+)
 
 from storage.batch import MAX_CHANGES
 from storage.bookmark import clean, create, update
@@ -133,10 +140,9 @@ def test_a_file_that_becomes_unreadable_is_reported_and_kept(store, tmp_path, me
     assert file.read_text() == "{"
 
 
-def test_bookmarks_that_have_the_result_already_are_made_durable(store, tmp_path, monkeypatch):
+def test_bookmarks_that_have_the_result_already_are_made_durable(store, tmp_path, synced):
     fill(store, MAX_CHANGES + 1)
-    synced, fsync = set(), os.fsync
-    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
+    synced.clear()
     assert numbers(change(store, {"q": "x:", "add": "OLD"})) == (201, 0, 201, 0)
     folder = tmp_path / "bookmarks"
     assert synced == {folder.stat().st_ino, *(path.stat().st_ino for path in folder.iterdir())}
@@ -153,15 +159,8 @@ def test_a_dry_run_counts_and_changes_nothing(store, tmp_path):
 
 def test_a_full_disk_ends_the_change_and_repeating_it_finishes(store, monkeypatch):
     fill(store, 3 * MAX_CHANGES)
-    write, calls = os.write, itertools.count(1)
-
-    def write_some(*arguments):
-        if next(calls) > MAX_CHANGES:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(*arguments)
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", write_some)
+        patch.setattr(os, "write", failing_from(MAX_CHANGES + 1, os.write, errno.ENOSPC))
         with pytest.raises(Full):
             change(store, RENAME)
     assert sum(b.tags == ("new",) for b in bookmarks(store).values()) == MAX_CHANGES

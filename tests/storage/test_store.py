@@ -15,7 +15,14 @@ from pathlib import Path
 
 import pytest
 import webtest
-from clients import bookmarks_of, count_open_files, delete_bookmark, put_bookmark
+from clients import (
+    bookmarks_of,
+    count_open_files,
+    delete_bookmark,
+    failing_from,
+    put_bookmark,
+    raise_error,
+)
 from msgspec.structs import replace
 
 import storage.watch
@@ -52,13 +59,6 @@ def with_title(entry, title):
 
 def titles(store):
     return {b.id: b.title for b in bookmarks_of(store)}
-
-
-def raise_error(number):
-    def fail(*arguments, **options):
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 @pytest.fixture
@@ -142,14 +142,9 @@ def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
 
 
 @pytest.mark.parametrize("call", ["link", "rename"])
-def test_the_renames_before_a_failing_one_are_synced(store, a, tmp_path, monkeypatch, call):
-    synced, calls, fsync, real = set(), itertools.count(1), os.fsync, getattr(os, call)
-
-    def fail_at_the_third(*arguments, **options):
-        if next(calls) == 3:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return real(*arguments, **options)
-
+def test_the_renames_before_a_failing_one_are_synced(
+    store, a, tmp_path, monkeypatch, synced, call
+):
     def put_all():
         with store.transaction() as folder:
             for id in "bcdef":
@@ -158,8 +153,8 @@ def test_the_renames_before_a_failing_one_are_synced(store, a, tmp_path, monkeyp
 
     if call == "rename":
         put_all()
-    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
-    monkeypatch.setattr(os, call, fail_at_the_third)
+    synced.clear()
+    monkeypatch.setattr(os, call, failing_from(3, getattr(os, call), errno.EIO))
     if call == "link":
         monkeypatch.setattr(files, "_O_TMPFILE", 0)
     with pytest.raises(Unavailable):
@@ -173,14 +168,8 @@ def test_the_renames_before_a_failing_one_are_synced(store, a, tmp_path, monkeyp
 
 
 def test_a_deletion_that_fails_leaves_every_file(store, a, tmp_path, monkeypatch):
-    b, calls, link = put_bookmark(store, bookmark("b")), itertools.count(1), os.link
-
-    def fail_at_the_second(*arguments, **options):
-        if next(calls) == 2:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return link(*arguments, **options)
-
-    monkeypatch.setattr(os, "link", fail_at_the_second)
+    b = put_bookmark(store, bookmark("b"))
+    monkeypatch.setattr(os, "link", failing_from(2, os.link, errno.EIO))
     with pytest.raises(Unavailable), store.transaction() as folder:
         folder.delete(a)
         folder.delete(b)
@@ -191,9 +180,9 @@ def test_a_deletion_that_fails_leaves_every_file(store, a, tmp_path, monkeypatch
     assert names == ["a.json", "b.json"]
 
 
-def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(tmp_path, monkeypatch):
+def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(tmp_path, synced):
     app = webtest.TestApp(make_app(tmp_path))
-    uri, fsync = "https://a.example/", os.fsync
+    uri = "https://a.example/"
     whole = {"uri": uri, "title": "A", "description": "", "tags": []}
     app.put_json("/a", whole, status=201)
     folder = tmp_path / "bookmarks"
@@ -204,10 +193,8 @@ def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(tmp_path, 
         lambda: app.post_json("/", {"uri": uri, "title": "A"}),
         lambda: app.post_json("/-/import", [{"uri": uri, "title": "A"}]),
     ):
-        synced = set()
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
-            send()
+        synced.clear()
+        send()
         assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
 
 
@@ -340,9 +327,11 @@ def test_an_unreadable_file_is_tried_again_at_most_once_a_second(
     assert len([path for path in tries if path.endswith("bookmarks/a.json")]) <= 2 + seconds
 
 
-def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, monkeypatch):
-    fsync, synced = os.fsync, set()
+def test_a_repeated_deletion_is_durable_before_it_is_gone(
+    store, a, tmp_path, monkeypatch, synced
+):
     folder = tmp_path / "tombstones"
+    fsync = os.fsync
 
     def fail_for_folder(descriptor):
         if os.fstat(descriptor).st_ino == folder.stat().st_ino:
@@ -354,7 +343,7 @@ def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, mo
         for _ in range(2):
             with pytest.raises(Unavailable), store.transaction() as transaction:
                 transaction.delete(transaction.get("a"))
-    monkeypatch.setattr(os, "fsync", lambda d: (synced.add(os.fstat(d).st_ino), fsync(d)))
+    synced.clear()
     with pytest.raises(Gone), store.transaction() as transaction:
         transaction.get("a")
     assert synced == {folder.stat().st_ino, (folder / "a.json").stat().st_ino}
@@ -680,7 +669,6 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
     app = webtest.TestApp(make_app(tmp_path))
     id = app.post_json("/", {"uri": "x:1"}).json["id"]
     other, numbers = Store(tmp_path), itertools.count()
-    whole = {"uri": "x:1", "title": "A", "description": "", "tags": []}
     for request, comparisons in [
         (lambda: app.get("/?limit=1"), 1),
         (lambda: app.get("/?limit=1"), 1),  # From the cache.
@@ -688,11 +676,7 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
         (lambda: app.get(f"/{id}?format=html"), 1),
         (lambda: app.post_json("/", {"uri": "x:2"}), 1),
         (lambda: app.post_json(f"/{id}", {"title": "B"}), 1),
-        (lambda: app.put_json(f"/{id}", whole), 1),
-        (lambda: app.put(f"/{id}/title", b"C", content_type="text/plain"), 1),
         (lambda: app.get("/tags"), 1),
-        (lambda: app.get("/?format=html"), 1),
-        (lambda: app.get("/-/add?uri=x:2"), 1),
         (lambda: app.get("/-/tools"), 1),
         (lambda: app.delete(f"/{id}"), 1),
         (lambda: app.get(f"/{id}", status=410), 0),

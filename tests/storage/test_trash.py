@@ -6,7 +6,7 @@ import os
 import time
 
 import pytest
-from clients import bookmarks_of, delete_bookmark, put_bookmark, run_together
+from clients import bookmarks_of, delete_bookmark, put_bookmark, raise_error, run_together
 
 from storage import files, trash
 from storage.bookmark import clean, create, timestamp
@@ -153,11 +153,7 @@ def test_what_is_erased_is_gone_and_its_tombstone_stays(store):
 def test_an_erasure_that_fails_is_no_success(store, monkeypatch):
     fill(store, "a")
     delete(store, "a")
-
-    def fail(*arguments, **options):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "unlink", fail)
+    monkeypatch.setattr(os, "unlink", raise_error(errno.EIO))
     with pytest.raises(Unavailable), store.transaction() as folder:
         trash.erase(folder, "a")
     assert kept(store) == ["a"]
@@ -166,12 +162,8 @@ def test_an_erasure_that_fails_is_no_success(store, monkeypatch):
 def test_the_old_file_stays_if_the_new_one_is_not_stored(store, monkeypatch):
     fill(store, "a")
     delete(store, "a")
-
-    def fail(*arguments, **options):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch, pytest.raises(Full):
-        patch.setattr(os, "link", fail)
+        patch.setattr(os, "link", raise_error(errno.ENOSPC))
         restore(store, "a")
     assert kept(store) == remaining(store) == ["a"]
     assert restore(store, "a").uri == "https://a.example/"
@@ -184,6 +176,8 @@ def test_the_trash_is_paged_and_lists_the_latest_deletion_first(store):
     assert kept(store) == ["c", "a", "b"]
     found, count = store.trash.find(1, 1)
     assert ([deleted.bookmark.id for deleted in found], count) == (["a"], 3)
+    path(store, "a").unlink()
+    assert kept(store) == ["c", "b"]
 
 
 def test_of_two_who_put_one_bookmark_back_one_wins(tmp_path):
@@ -207,17 +201,6 @@ def test_of_two_who_put_one_bookmark_back_one_wins(tmp_path):
 
 
 # --- Expiry ---
-
-
-def test_an_expired_file_is_removed_with_the_next_change(store):
-    fill(store, "old", "young")
-    delete(store, "old", age=DAYS + 1)
-    delete(store, "young", age=DAYS - 1)
-    store = make(store._folder)
-    fill(store, "new")
-    assert remaining(store) == ["new", "young"]
-    with pytest.raises(Gone):
-        store.get("old")
 
 
 def test_a_start_removes_all_expired_files_some_at_a_time(store, monkeypatch):
@@ -406,19 +389,15 @@ def test_a_file_under_an_old_tombstone_of_another_folder_expires(store, tmp_path
     assert remaining(store) == []
 
 
-def test_an_old_tombstone_that_comes_while_the_service_runs_expires_with_the_next_change(store):
+def test_expired_files_are_removed_with_the_next_change(store):
     store = make(store._folder)
-    fill(store, "a", "b")
+    fill(store, "a", "b", "young")
     delete(store, "b", age=DAYS + 1)
+    delete(store, "young", age=DAYS - 1)
     fill(store, "c")
-    assert remaining(store) == ["a", "c"]
-    write_tombstone(store, "a", age=DAYS * 10)
+    assert remaining(store) == ["a", "c", "young"]
+    with pytest.raises(Gone):
+        store.get("b")
+    write_tombstone(store, "a", age=DAYS * 10)  # It comes while the service runs.
     fill(store, "d")
-    assert remaining(store) == ["c", "d"]
-
-
-def test_a_tombstone_without_a_file_is_not_in_the_trash(store):
-    fill(store, "a")
-    delete(store, "a")
-    path(store, "a").unlink()
-    assert kept(store) == [] and store.trash.find(10, 0)[1] == 0
+    assert remaining(store) == ["c", "d", "young"]

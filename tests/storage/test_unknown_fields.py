@@ -47,31 +47,6 @@ def require_unknown(path):
     assert {name: value for name, value in stored.items() if name in expected} == expected
 
 
-XBEL = b"""<?xml version="1.0"?>
-<xbel version="1.0"><bookmark href="https://a.example/"><title>XBEL</title></bookmark></xbel>"""
-
-REWRITES = {
-    "POST of the uri": lambda a: ask(a, "POST", "/", {"uri": uri_of("a"), "title": "New"}),
-    "POST": lambda a: ask(a, "POST", "/a", {"tags": ["New"]}),
-    "PUT": lambda a: put(a, "a", "New"),
-    "PUT of XBEL": lambda a: ask(
-        a, "PUT", "/a", XBEL, Content_Type="application/x-xbel", Accept="application/json"
-    ),
-    "PUT of a field": lambda a: ask(a, "PUT", "/a/description", b"New"),
-    "PUT of the uri": lambda a: ask(a, "PUT", "/a/uri", b"https://new.example/"),
-}
-
-
-@pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
-def test_unknown_members_survive_a_rewrite_and_all_keep_their_order(address, path, rewrite):
-    """New members come last, so that a diff of the file shows only the change."""
-    before = list(decode_exactly(path.read_text(encoding="utf-8")))
-    assert rewrite(address).status == 200
-    require_unknown(path)
-    after = list(decode_exactly(path.read_text(encoding="utf-8")))
-    assert after == [*before, "description", "tags", "modified"]
-
-
 def test_unknown_members_added_between_two_updates_survive(address, path):
     for number in range(9):
         assert put(address, "a", f"{number}").status == 200
@@ -79,15 +54,6 @@ def test_unknown_members_added_between_two_updates_survive(address, path):
     assert put(address, "a", "New").status == 200
     assert decode_exactly(path.read_text())["added"] == "float 1.0"
     require_unknown(path)
-
-
-def test_an_update_without_a_change_does_not_write_the_file(address, path):
-    before = path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino
-    shown = ask(address, path="/a").json
-    assert set(shown) == {*put_body(""), "id", "created", "modified"}  # No unknown member.
-    assert ask(address, "PUT", "/a", shown).status == 200
-    assert ask(address, "POST", "/", {"uri": uri_of("a")}).status == 200
-    assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) == before
 
 
 def test_unknown_members_survive_a_deletion_that_is_undone(address, path):
