@@ -37,8 +37,7 @@ def corrupt(disk, path):
     assert raised.value.errno == errno.EBADMSG
 
 
-@pytest.mark.parametrize("is_running", [False, True], ids=["before the start", "while it runs"])
-@pytest.mark.parametrize("kind", ["bookmarks", "tombstones"])
+@pytest.mark.parametrize("kind, is_running", [("bookmarks", True), ("tombstones", False)])
 def test_a_corrupt_inode_affects_only_its_own_file(start, disk, data, kind, is_running):
     service = start(service_of(data))
     for id in ("a", "b", "x"):

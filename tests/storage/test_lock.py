@@ -103,47 +103,61 @@ def test_reads_do_not_wait_for_writes_that_wait_for_the_lock(address, data):
         assert [write.result().status for write in writes] == [201] * 30
 
 
-SLOW_SYNC = ("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=10000")
-
-
-def test_four_imports_in_two_processes_and_others_take_turns(start, data, require_programs):
+def test_imports_in_two_processes_and_others_take_turns(start, data, require_programs):
     require_programs("strace")
     services = [start(service_of(data)) for _ in range(2)]
-    addresses = [service.address for service in services]
+    slow = ("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=20000")
 
     def send_import(number):
         entries = [{"uri": f"https://{number}.example/{n}"} for n in range(600)]
-        return ask(addresses[number % 2], "POST", "/-/import", entries)
+        return ask(services[number].address, "POST", "/-/import", entries).json["created"]
 
     def send_posts(number):
-        uris = [f"https://post.example/{number}/{n}" for n in range(9)]
-        return [ask(addresses[number % 2], "POST", "/", {"uri": uri}).status for uri in uris]
+        uris = [f"https://post.example/{number}/{n}" for n in range(5)]
+        address = services[number % 2].address
+        return [ask(address, "POST", "/", {"uri": uri}).status for uri in uris]
 
-    with ExitStack() as slow, ThreadPoolExecutor(11) as pool:
+    with ExitStack() as slowed, ThreadPoolExecutor() as pool:
         for service in services:
-            slow.enter_context(faults(service.process, *SLOW_SYNC))
-        imports = [pool.submit(send_import, number) for number in range(4)]
-        posts = [pool.submit(send_posts, number) for number in range(7)]
-        assert [status for each in posts for status in each.result()] == [201] * 63
-        assert [each.result().json["created"] for each in imports] == [600] * 4
+            slowed.enter_context(faults(service.process, *slow))
+        imports = pool.map(send_import, range(2))
+        posts = pool.map(send_posts, range(4))
+        assert list(posts) == [[201] * 5] * 4
+        assert list(imports) == [600] * 2
 
 
-def test_threads_and_processes_take_turns(data):
-    """Two locks of a folder exclude each other in one process, too."""
-    one, other = Lock(), Lock()
-    turns = []
+def test_threads_and_processes_take_turns(data, tmp_path):
+    lock, log = Lock(), tmp_path / "turns"
+    log.touch()
 
-    def take_turns(lock, name):
+    def take_turns(name):
         for _ in range(10):
             with ExitStack() as opened, lock.hold(OpenFolders(data, opened)):
-                turns.append(name)
+                with log.open("a") as turns:
+                    turns.write(name)
                 time.sleep(0.05)
 
-    parts = [(one, "a"), (one, "b"), (one, "c"), (other, "d")]
-    run_together([functools.partial(take_turns, *part) for part in parts])
+    child = os.fork()
+    if not child:
+        take_turns("d")
+        os._exit(0)
+    run_together([functools.partial(take_turns, name) for name in "abc"])
+    assert os.waitpid(child, 0)[1] == 0
+    turns = log.read_text()
     assert turns[:32].count("d") == 10, turns  # In perfect order, it has every second turn.
-    of_one = [turn for turn in turns if turn != "d"]
-    assert min(of_one[:15].count(name) for name in "abc") > 2, turns
+    of_threads = turns.replace("d", "")
+    assert min(of_threads[:15].count(name) for name in "abc") > 2, turns
+
+
+def test_a_thread_waits_as_long_as_its_process_gets_the_lock(data, monkeypatch):
+    monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.5)
+    lock = Lock()
+
+    def hold():
+        with ExitStack() as opened, lock.hold(OpenFolders(data, opened)):
+            time.sleep(0.1)
+
+    run_together([hold] * 12)
 
 
 def test_a_write_waits_for_a_lock_that_a_killed_process_releases(address, data):

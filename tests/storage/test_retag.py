@@ -172,13 +172,13 @@ def test_a_full_disk_ends_the_change_and_repeating_it_finishes(store, monkeypatc
 
 
 def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
-    fill(Store(data), 400)
+    fill(Store(data), 250)
     address = serve().address
     stop, titles = threading.Event(), {}
 
     def write_titles():
         for n in itertools.count():
-            id = f"b{n * 7 % 400}"
+            id = f"b{n * 7 % 250}"
             assert ask(address, "POST", f"/{id}", {"title": str(n)}).status == 200
             titles[id] = str(n)
             if stop.is_set():
@@ -189,7 +189,7 @@ def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
     try:
         for old, new in itertools.pairwise(["old", "1", "2", "3", "4", "5"]):
             report = ask(address, "POST", "/tags", {"tag": old, "remove": old, "add": new}).json
-            assert report == {"matched": 400, "changed": 400, "unchanged": 0, "failed": []}
+            assert report == {"matched": 250, "changed": 250, "unchanged": 0, "failed": []}
     finally:
         stop.set()
         writer.join()
@@ -201,8 +201,8 @@ def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
 
 def test_a_killed_change_leaves_whole_files_and_repeating_it_finishes(serve, data):
     store = Store(data)
-    fill(store, 2_000)
-    body = RENAME | {"expected": 2_000}
+    fill(store, 1_000)
+    body = RENAME | {"expected": 1_000}
     service = serve()
 
     def send():
@@ -218,11 +218,11 @@ def test_a_killed_change_leaves_whole_files_and_repeating_it_finishes(serve, dat
     request.join()
     require_whole(data)
     done = Store(data).select(Query(tags=("new",))).total
-    assert MAX_CHANGES <= done < 2_000
+    assert MAX_CHANGES <= done < 1_000
     address = serve().address
     assert ask(address, "POST", "/tags", body).status == 412
     report = ask(address, "POST", "/tags", RENAME).json
-    assert (report["matched"], report["changed"]) == (2_000 - done, 2_000 - done)
-    assert ask(address, path="/tags").json == [{"tag": "new", "count": 2_000}]
+    assert (report["matched"], report["changed"]) == (1_000 - done, 1_000 - done)
+    assert ask(address, path="/tags").json == [{"tag": "new", "count": 1_000}]
     files = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/b*.json")]
-    assert [file["tags"] for file in files] == [["new"]] * 2_000
+    assert [file["tags"] for file in files] == [["new"]] * 1_000
