@@ -52,6 +52,8 @@ def test_one_of_a_group_is_kept_with_the_tags_of_the_others(app, add):
     first = add("http://a.example/", tags=["x", "y"])["id"]
     kept = add("https://a.example/", tags=["y"])["id"]
     third = add("https://www.a.example/", tags=["Z"])["id"]
+    (heading,) = app.get("/-/similar", headers=PAGE, status=200).html.select(".list .hint")
+    assert heading.text == "3 bookmarks of a.example"
     page = app.post(*keep(app, kept), headers=PAGE, status=200)
     assert "2 bookmarks deleted" in page.text
     (left,) = app.get("/").json

@@ -84,7 +84,9 @@ def _deleted(changes: ChangedBookmarks, site: Site, list_query: str | None) -> s
     deleted = changes.done
     if not changes.is_deletion or not deleted:
         return ""
-    text = f"<p>Deleted: {_title_or_number(deleted)}</p>\n"
+    # CSS hides the first word on the page, whose heading says it.
+    what = _title_or_number(deleted)
+    text = f'<p><span class="participle">Deleted: </span>{what}</p>\n'
     if not changes.can_be_restored:
         return text
     hidden = [("selected", bookmark.id) for bookmark in deleted]

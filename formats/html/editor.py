@@ -291,7 +291,7 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     unused = [tag for tag in site.host_tags(uri) if fold(tag) not in tags_in_form]
     if not unused:
         return ""
-    legend = f"<legend>Tags of other bookmarks of {host_html(uri)}</legend>\n"
+    legend = f"<legend>Also used for {host_html(uri)}</legend>\n"
     labels = ""
     for tag in unused[:MAX_TAG_CHECKBOXES]:
         box = f'<input type="checkbox" name="tags" value="{e(tag)}">'

@@ -34,6 +34,10 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
 }
 
 
+# The excerpt of a long value, at the end of a reason. The form shows the value itself.
+_CUT_VALUE = re.compile(': ".*…"$')
+
+
 @dataclass
 class Problem:
     """An error as a client gets it (RFC 9457)."""
@@ -107,5 +111,6 @@ def people_text(reason: str) -> str:
     """Return the reason of an error as HTML, with words such as address for uri."""
     # A form has all tags in one text, so the index of a wrong tag says nothing.
     text, _, _ = reason.partition(" at index ")
+    text = _CUT_VALUE.sub("", text)
     text = re.sub(r"\ba uri\b", "an address", text)
     return e(re.sub(r"\buri\b", "address", text))

@@ -22,14 +22,18 @@ def e(text: str) -> str:
     return escape(text)
 
 
-def begin(title: str, site: Site, listing: Listing | None = None) -> str:
-    """Return a page up to its main part. On the page of a list, the links keep its filter."""
+def begin(title: str, site: Site, listing: Listing | None = None, current: str = "") -> str:
+    """Return a page up to its main part. On the page of a list, the links keep its filter.
+
+    `current` is "tags" or "tools" on the page to which this link of the header leads.
+    """
     head = _head(title, site)
     feed = e(feed_address(site, listing.linked_filter if listing else []))
     brand = _brand(site)
     search = _search(site, listing)
-    unread_link = _unread_link(site)
-    path = e(site.path)
+    unread_link = _unread_link(site, listing)
+    tags_link = link("Tags", f"{site.path}/tags", is_current=current == "tags")
+    tools_link = link("Tools", f"{site.path}/-/tools", is_current=current == "tools")
     login_link = _login_link(site)
     add_link = _add_link(site, listing)
     # On narrow screens, CSS shows the button "Pages" in place of the links.
@@ -41,9 +45,7 @@ def begin(title: str, site: Site, listing: Listing | None = None) -> str:
 <header class="top">
 {brand}{search}<button class="more" popovertarget="pages">Pages</button>
 <nav id="pages" popover aria-label="Pages of the service">\
-{unread_link}<a href="{path}/tags">Tags</a>
-<a href="{path}/-/tools">Tools</a>
-{login_link}</nav>
+{unread_link}{tags_link}{tools_link}{login_link}</nav>
 {add_link}</header>
 """
 
@@ -78,9 +80,9 @@ def list_head(title: str, summary: str, controls: str = "") -> str:
     )
 
 
-def write_page(title: str, main: str, site: Site, heading: str = "") -> str:
+def write_page(title: str, main: str, site: Site, heading: str = "", current: str = "") -> str:
     """Return a page of one column, with the title or the HTML `heading` as heading."""
-    return begin(title, site) + single_column(heading or e(title), main)
+    return begin(title, site, current=current) + single_column(heading or e(title), main)
 
 
 def single_column(heading: str, main: str) -> str:
@@ -128,12 +130,14 @@ def _brand(site: Site) -> str:
     )
 
 
-def _unread_link(site: Site) -> str:
+def _unread_link(site: Site, listing: Listing | None) -> str:
     count = site.count_unread()
     if not count:
         return ""
-    address = e(with_query(f"{site.path}/", [("tag", "unread")]))
-    return f'<a href="{address}">Unread <span>{count:,}</span></a>\n'
+    filter = [("tag", "unread")]
+    is_current = listing is not None and listing.filter == filter
+    address = with_query(f"{site.path}/", filter)
+    return link(f"Unread <span>{count:,}</span>", address, is_current)
 
 
 def _search(site: Site, listing: Listing | None) -> str:
@@ -188,8 +192,14 @@ def feed_address(site: Site, filter: Parameters) -> str:
 
 def list_link(site: Site, list_query: str | None = None) -> str:
     """Return a link back to the list."""
-    link = link_button("Back to the list", list_address(site.path, list_query))
-    return f"<p>{link}</p>\n"
+    button = link_button("Back to the list", list_address(site.path, list_query))
+    return f"<p>{button}</p>\n"
+
+
+def link(label: str, address: str, is_current: bool) -> str:
+    """Return a link, which is marked if it leads to the present page."""
+    attribute = ' aria-current="page"' if is_current else ""
+    return f'<a href="{e(address)}"{attribute}>{label}</a>\n'
 
 
 def link_button(label: str, address: str) -> str:
@@ -197,9 +207,9 @@ def link_button(label: str, address: str) -> str:
     return f'<a class="button" href="{e(address)}">{label}</a>'
 
 
-def submit_button(label: str, link: str = "") -> str:
+def submit_button(label: str, beside: str = "") -> str:
     """Return the button that sends a form, with HTML beside it."""
-    return f'<p class="buttons"><button class="primary">{label}</button> {link}</p>\n'
+    return f'<p class="buttons"><button class="primary">{label}</button> {beside}</p>\n'
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:
@@ -249,9 +259,11 @@ def changed_notice(values: Mapping[str, str]) -> str:
 _PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "Last"}
 
 
-def page_links(links: Mapping[str, str]) -> str:
-    """Return links to other pages of a list, given by link relation."""
+def page_links(links: Mapping[str, str], summary: str = "") -> str:
+    """Return links to other pages of a list, given by link relation, beside the summary."""
     html = ""
+    if links:
+        html = summary
     for relation, address in links.items():
         if relation == "first" and "prev" not in links:
             continue

@@ -43,7 +43,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
         "</ol>\n",
-        frame.page_links(links),
+        frame.page_links(links, f"<span>{_total(listing)}</span>\n"),
         "</main>\n",
         _aside(listing),
         "</div>\n",
@@ -144,11 +144,8 @@ def _sort_menu(listing: Listing) -> str:
         parameters = listing.filter
         if order != NEWEST_FIRST:
             parameters = [*parameters, ("sort", order)]
-        address = e(with_query(f"{listing.site.path}/", parameters))
-        attributes = ""
-        if order == current:
-            attributes = ' aria-current="true"'
-        links += f'<a href="{address}"{attributes}>{label}</a>\n'
+        address = with_query(f"{listing.site.path}/", parameters)
+        links += frame.link(label, address, is_current=order == current)
     summary = _ORDERS.get(current, "Sorted")
     return (
         f'<details class="menu sort"><summary>{summary}</summary>\n'

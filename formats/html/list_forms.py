@@ -57,9 +57,10 @@ def bar(listing: Listing) -> str:
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
     # On narrow screens, the first button opens the field for tags.
     content = (
-        f'{STATUS}<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'
+        f'{UNCHECK}{STATUS}'
+        '<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'
         f'<div id="tagging" popover><div>{tags}</div></div>\n'
-        f"{buttons(_ACTIONS)}{UNCHECK}"
+        f"{buttons(_ACTIONS)}"
     )
     path = f"{listing.site.path}/-/selected"
     return post_form(path, hidden, content, attributes='class="bar" id="many"')

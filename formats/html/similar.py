@@ -46,7 +46,13 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 def _item(entry: Entry, members: Group, site: Site) -> str:
     bookmark = entry.bookmark
     path = e(site.path)
-    first = ' class="first"' if entry is members[0] else ""
+    first = ""
+    group = ""
+    if entry is members[0]:
+        first = ' class="first"'
+        number = frame.number_of_bookmarks(len(members))
+        common_part = _common_part(bookmark.uri)
+        group = f'<p class="hint">{number} of <strong dir="ltr">{common_part}</strong></p>\n'
     title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
     address = _address(bookmark.uri)
     keep = _keep_button(entry, members, path)
@@ -54,12 +60,16 @@ def _item(entry: Entry, members: Group, site: Site) -> str:
     tags = e(", ".join(bookmark.tags))
     return f"""\
 <li id="b-{bookmark.id}"{first}>
-<h2 dir="ltr">{address}</h2>
+{group}<h2 dir="ltr">{address}</h2>
 <p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} <a href="{path}/{bookmark.id}">Edit</a></span>\
 {date} <span class="tags">{tags}</span></p>
 </li>
 """
+
+
+def _common_part(uri: str) -> str:
+    return e(cut(similar_key(uri), MAX_URI_SHOWN))
 
 
 def _keep_button(entry: Entry, members: Group, path: str) -> str:

@@ -65,7 +65,7 @@ your browser. On Android you can then share pages from any app to Bookmarks.</p>
 def import_form(site: Site) -> str:
     """Return the form that imports a file."""
     content = """\
-<label for="file">A file that a browser or another service has exported</label>
+<label for="file">A file that a browser or another service has exported.</label>
 <input type="file" id="file" name="file" required>
 <button>Import</button>
 """

@@ -33,7 +33,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     selected = _selected(counts, view.values)
     total = len(selected)
     offset = _parse_offset(view.values.get("offset", ""), total)
-    begin = frame.begin("Tags", view.site)
+    begin = frame.begin("Tags", view.site, current="tags")
     head = frame.list_head("Tags", frame.number_of(total, "tag"))
     notice = frame.changed_notice(view.values)
     controls = _controls(view, counts, untagged_count)
@@ -83,35 +83,35 @@ def _bar(site: Site) -> str:
     return frame.post_form(
         action=f"{site.path}/-/tags",
         hidden=[],
-        content=f"{STATUS}{field}{buttons(_ACTIONS)}{UNCHECK}",
+        content=f"{UNCHECK}{STATUS}{field}{buttons(_ACTIONS)}",
         attributes='class="bar" id="tags-form"',
     )
 
 
 def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
-    path = e(view.site.path)
+    path = f"{view.site.path}/tags"
+    untagged_address = with_query(f"{view.site.path}/", [("q", "!untagged")])
     words = view.values.get("q", "").strip()
     once_count = sum(count == 1 for _, count in counts)
     once_label = f"Used once <span>{once_count:,}</span>"
     is_once = "once" in view.values
     is_by_number = view.values.get("sort") == "count" and not is_once
     is_by_name = not is_once and not is_by_number
-    choices = (
-        ("By name", "", is_by_name),
-        ("By number", "?sort=count", is_by_number),
-        (once_label, "?once=1", is_once),
-    )
-    links = ""
-    for label, query, is_current in choices:
-        attribute = ' aria-current="true"' if is_current else ""
-        links += f'<a href="{path}/tags{query}"{attribute}>{label}</a>\n'
+    untagged_label = f"Untagged <span>{untagged_count:,}</span>"
+    by_name = frame.link("Name", path, is_by_name)
+    by_number = frame.link("Most used", f"{path}?sort=count", is_by_number)
+    once = frame.link(once_label, f"{path}?once=1", is_once)
+    untagged = frame.link(untagged_label, untagged_address, is_current=False)
     return f"""\
-<form class="controls" action="{path}/tags">
+<form class="controls" action="{e(path)}">
 <label class="unseen" for="filter">Filter</label>\
 <input type="search" id="filter" name="q" value="{e(words)}" \
 placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
-{links}<a href="{path}/?q=%21untagged">Untagged <span>{untagged_count:,}</span></a>
 </form>
+<div class="controls">
+<p><span>Sort</span> {by_name}{by_number}</p>
+<p><span>Show</span> {once}{untagged}</p>
+</div>
 """
 
 

@@ -18,18 +18,20 @@ def write_tools(view: View, total: int) -> str:
     """Return the page. Its downloads have the bookmarks of the list in the query."""
     site = view.site
     filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
-    downloads = _filter_text(filter) + _downloads(site, filter)
-    main = _section(f"Download {number_of_bookmarks(total)}", downloads)
+    main = ""
     if not site.is_visitor:
         main += _section("Add from any page", bookmarklet(site))
         main += _section("Import", import_form(site))
+    downloads = _filter_text(filter) + _downloads(site, filter)
+    main += _section(f"Download {number_of_bookmarks(total)}", downloads)
+    if not site.is_visitor:
         similar = link_button("Find similar addresses", f"{site.path}/-/similar")
         text = "Bookmarks that you may have twice."
         main += _section("Similar addresses", f"<p>{text}</p>\n<p>{similar}</p>\n")
         trash = link_button("Recently deleted", f"{site.path}/-/trash")
         text = "Bookmarks that you can put back."
         main += _section("Recently deleted", f"<p>{text}</p>\n<p>{trash}</p>\n")
-    return write_page("Tools", main, site)
+    return write_page("Tools", main, site, current="tools")
 
 
 def _section(heading: str, content: str) -> str:

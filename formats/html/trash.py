@@ -36,8 +36,8 @@ def write_trash(
 def _bar(site: Site) -> str:
     restore = e(f"{site.path}/-/restore")
     content = (
-        f'<button class="primary" formaction="{restore}">Put back</button>\n'
-        f'{STATUS}<button class="wrong">Delete for good</button>\n{UNCHECK}'
+        f'{UNCHECK}{STATUS}<button class="primary" formaction="{restore}">Put back</button>\n'
+        '<button class="wrong">Delete for good</button>\n'
     )
     # script.js expects this field, although deleted bookmarks have no versions.
     hidden = [("_shown", "")]

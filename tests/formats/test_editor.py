@@ -211,7 +211,7 @@ def test_tags_of_the_same_host_can_be_added(app, add):
     add("https://x.example/https://a.example/", tags=["other"])
     form = open_form(app, "/-/add?uri=https://A.example/new")
     assert choices(form) == ["Often", "rare"]
-    assert "Tags of other bookmarks of a.example" in text(form.response)
+    assert "Also used for a.example" in text(form.response)
     form.set("tags", "typed", 0)
     form.set("tags", True, 1)
     submit(form)

@@ -38,7 +38,7 @@ def test_a_deleted_bookmark_can_be_put_back(everywhere):
     (old,) = browser.stored("q=combobox")
     browser.open(LIST)
     notice = press_delete(browser)
-    assert f"Deleted: {ON_LIST[0]}" in notice.text
+    assert notice.text.startswith("Deleted:") and ON_LIST[0] in notice.text
     assert browser.stored("q=combobox") == []
     browser.find(".notice button").click()
     browser.wait(lambda: browser.titles() == ON_LIST)
@@ -256,7 +256,7 @@ def test_a_bookmark_that_has_changed_is_not_deleted(everywhere):
     in_place = browser.titles()
     assert in_place in ([], ["Old"])  # Without the script, the notice is a page of its own.
     browser.leave(browser.find(".notice .delete button").click)
-    assert "Deleted: New" in browser.find(".notice").text and browser.stored() == []
+    assert "New a.example" in browser.find(".notice").text and browser.stored() == []
     browser.leave(browser.link("Back to the list").click)
     assert path_and_query(browser) == "/?tag=x"
 

@@ -273,6 +273,22 @@ def test_tags_of_the_same_host_are_suggested(either):
     assert labels == ["mine", "often", "seldom"]
 
 
+def test_a_form_of_many_suggestions_fits_on_a_phone(browser):
+    browser.command(
+        "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1,
+        mobile=True,
+    )  # fmt: skip
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
+    browser.post("https://a.example/1", tags=[f"a longer tag {n}" for n in range(8)])
+    browser.open("/-/add?uri=https://a.example/2")
+    assert browser.driver.execute_script("return document.documentElement.scrollWidth") == 390
+    browser.find("#tags").send_keys("l")
+    options(browser)
+    assert browser.find("[role=option]").size["height"] >= 44
+    save = browser.find("main .primary").rect
+    assert save["y"] + save["height"] <= 844
+
+
 # --- Keys ---
 
 

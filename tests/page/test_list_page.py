@@ -32,6 +32,8 @@ def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
     for path in ("/", f"/{id}", "/-/add", "/tags", "/-/tools", "/-/trash", "/-/similar"):
         browser.open(path)
         assert browser.find("h1").rect["x"] == browser.find(".brand").rect["x"], path
+        for column in browser.all("main.single"):
+            assert abs(right(column) - right(browser.find(".search"))) <= 1, path
     browser.open()
     assert abs(right(browser.find(".search")) - right(browser.find(".list"))) <= 1
     assert abs(browser.find(".top nav").rect["x"] - browser.find("aside").rect["x"]) <= 1
@@ -244,6 +246,27 @@ def test_a_right_to_left_bookmark_stands_together_on_the_right(each_browser):
     assert [name for name, *_ in edges] == ["left", "right", "right"]
     for _, item, *parts in edges:
         assert len(parts) == 3 and all(abs(part - item) <= 1 for part in parts)
+
+
+def test_select_shows_all_checkboxes_in_the_left_margin(each_browser):
+    browser = each_browser
+    browser.post("https://1.example/", title="Left to right")
+    browser.post("https://2.example/", title="חדשות")
+    browser.open()
+    boxes = browser.all(".list [name=selected]")
+    for opacity in ("0", "1"):
+        browser.wait(lambda: {b.value_of_css_property("opacity") for b in boxes} == {opacity})
+        browser.find(".select").click()
+    for box in boxes:
+        assert right(box) < browser.find(".list").rect["x"]
+
+
+def test_on_a_phone_the_tag_that_a_search_found_is_in_view(browser):
+    set_width(browser, 390)
+    browser.post("https://a.example/", title="T", tags=[*(f"tag {n}" for n in range(9)), "last"])
+    browser.open("/?q=last")
+    assert right(browser.find(".tags mark")) < 374
+    assert browser.find(".list > li").size["height"] <= 80
 
 
 def test_the_words_of_a_search_are_marked(everywhere):

@@ -108,6 +108,28 @@ def test_deleting_and_putting_back_outlast_the_end_of_the_login(private):
     assert path_of(private).replace("&restored=1", "") == f"/?tag=x#b-{new['id']}"
 
 
+def test_the_search_has_room_beside_the_links_of_a_login(browser, serve):
+    forget_login(browser)
+    browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address
+    browser.expect(401)
+    browser.open()
+    log_in(browser)
+    browser.open("/-/add?uri=https://a.example/&tags=unread")
+    browser.leave(browser.find(".editor .primary").click)
+    for width in (768, 1280):
+        browser.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
+            mobile=False,
+        )  # fmt: skip
+        browser.open()
+        assert browser.link("Log out").is_displayed() and browser.find(".top nav a span")
+        search, column = browser.find(".search").rect, browser.find(".list").rect
+        assert search["width"] > 280
+        if width == 1280:
+            end = column["x"] + column["width"]
+            assert abs(search["x"] + search["width"] - end) <= 1
+
+
 def test_a_login_shows_no_notice_of_saving(browser, serve):
     forget_login(browser)
     browser.address = serve(BOOKMARKS_TOKEN=TOKEN).address

@@ -225,10 +225,12 @@ def test_on_a_phone_the_bar_is_one_row_whose_button_opens_the_field_for_tags(eit
 def test_the_page_of_tags_says_how_it_is_sorted_and_how_many_are_checked(browser):
     browser.post("https://a.example/", tags=["one", "two", "three"])
     browser.open("/tags?sort=count")
-    assert browser.find(".controls [aria-current]").text == "By number"
+    assert browser.find(".controls [aria-current]").text == "Most used"
     for box in browser.all(".cloud [name=tag]")[:2]:
         box.click()
     assert browser.find(".bar [role=status]").text == "2 selected"
+    renames = [rename.value_of_css_property("opacity") for rename in browser.all(".rename")]
+    assert sorted(renames) == ["0", "1", "1"]
     browser.find(".bar label input").click()
     assert browser.find(".bar [role=status]").text == "3 selected"
 
@@ -356,7 +358,7 @@ def test_tags_are_filtered_and_sorted(either):
         return [name.text for name in either.all(".cloud a:first-of-type bdi")]
 
     assert shown() == ["a", "b", "Zürich"]
-    either.leave(either.link("By number").click)
+    either.leave(either.link("Most used").click)
     assert shown()[0] == "b"
     either.leave(link_with_number(either, "Used once", 2).click)
     assert shown() == ["a", "Zürich"]
