@@ -115,11 +115,7 @@ def test_a_row_that_is_too_large_is_skipped(monkeypatch, row):
 
 @pytest.mark.parametrize(
     "entry, limit",
-    [
-        (b"{}", 499_999),
-        (b"[[1]]", 249_999),
-        (b'{"a":"[{[{\\"[,,,,,,"}', 499_999),
-    ],
+    [(b"{}", 499_999), (b"[[1]]", 249_999), (b'{"a":"[{[{\\"[,,,,,,"}', 499_999)],
 )
 def test_the_number_of_objects_and_arrays_is_limited_over_http_only(entry, limit):
     allowed, too_many = (b"[" + b",".join([entry] * n) + b"]" for n in (limit, limit + 1))

@@ -139,6 +139,10 @@ POPUP |= {"shared": False, "tag_names": ["a", "b"]}
 PINKT = {"id": None, **POPUP, "is_archived": False, "website_title": None, "date_added": None}
 LINKDY = {"url": URI, "title": "T", "description": "D", "is_archived": "false", "unread": "true"}
 LINKDY |= {"shared": "false", "tag_names": "a,b"}
+READ = {"unread": "false", "tag_names": "b,c"}
+UNTITLED = POPUP | {"title": ""}
+NEWER = {"description": "E", "tag_names": ["b"], "unread": True}
+LINK = {"url": URI, "title": "", "description": "", "tag_names": ["c"], "unread": False}
 EXTENSION = [
     TEST,
     ("GET", "/api/user/profile/", None, 200, {"enable_sharing": False}),
@@ -146,20 +150,10 @@ EXTENSION = [
     ("GET", CHECK, None, 200, NOTHING),
     ("POST", f"{BOOKMARKS}?disable_scraping", POPUP, 201, {"title": "T", "tag_names": ["a", "b"]}),
     ("GET", CHECK, None, 200, {"auto_tags": []}),
-    (
-        "POST",  # The popup has shown the stored tags.
-        f"{BOOKMARKS}?disable_scraping&disable_html_snapshot",
-        POPUP | {"title": "", "description": "E", "tag_names": ["b"], "unread": True},
-        201,
-        {"title": "T", "description": "E", "tag_names": ["b"], "unread": True},
-    ),
-    (
-        "POST",  # The context menu of a link knows nothing of a stored bookmark.
-        f"{BOOKMARKS}?disable_scraping",
-        {"url": URI, "title": "", "description": "", "tag_names": ["c"], "unread": False},
-        201,
-        {"title": "T", "description": "E", "tag_names": ["b", "c"], "unread": True},
-    ),
+    # The popup has shown the stored tags, and has no title.
+    ("POST", f"{BOOKMARKS}?disable_scraping", UNTITLED | NEWER, 201, {"title": "T", **NEWER}),
+    # The context menu of a link knows nothing of a stored bookmark.
+    ("POST", f"{BOOKMARKS}?disable_scraping", LINK, 201, NEWER | {"tag_names": ["b", "c"]}),
     ("GET", ONE, None, 200, {"url": URI}),
     ("GET", f"{BOOKMARKS}?q=%23b&limit=5", None, 200, {"count": 1}),
     ("DELETE", ONE, None, 204, None),
@@ -168,6 +162,8 @@ EXTENSION = [
 CONFIG = "http://example.com/?linkding-sync-config"
 ORDER = '{"order":["https://two.example/","https://one.example/"]}'
 SYNCED = {"url": URI, "title": "T", "tag_names": ["bookmark-sync", "bookmark-sync/Work, etc"]}
+SYNCED_TAGS = ["bookmark-sync", "bookmark-sync/Work", "etc"]  # The name has a comma.
+NOTED = {"notes": "N", "tag_names": ["a"]}
 CLIENTS = {
     "extension": ({"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"}, EXTENSION),
     "linkding-injector": (
@@ -196,13 +192,7 @@ CLIENTS = {
             TEST,
             ("GET", f"{BOOKMARKS}check?url={quote(URI, safe='')}", None, 200, NOTHING),
             ("POST", BOOKMARKS, Form(LINKDY), 201, {"tag_names": ["a", "b"], "unread": True}),
-            (
-                "PUT",
-                ONE,
-                Form(LINKDY | {"unread": "false", "tag_names": "b,c"}),
-                200,
-                {"tag_names": ["b", "c"], "unread": False},
-            ),
+            ("PUT", ONE, Form(LINKDY | READ), 200, {"tag_names": ["b", "c"], "unread": False}),
             ("PATCH", ONE, Form(is_archived="true"), 200, {"is_archived": True}),
             ("GET", f"{BOOKMARKS}archived/?q=&limit=20&offset=0", None, 200, {"count": 1}),
             ("GET", f"{TAGS}?limit=100&offset=0", None, 200, {"count": 2}),
@@ -239,23 +229,11 @@ CLIENTS = {
         [
             TEST,
             ("GET", f"{BOOKMARKS}?q={quote(CONFIG, safe='')}&limit=5", None, 200, {"results": []}),
-            (
-                "POST",
-                BOOKMARKS,
-                {"url": CONFIG, "title": "T", "notes": ORDER},
-                201,
-                {"notes": ORDER},
-            ),
+            ("POST", BOOKMARKS, {"url": CONFIG, "notes": ORDER}, 201, {"notes": ORDER}),
             ("GET", f"{BOOKMARKS}?q={quote(CONFIG, safe='')}&limit=5", None, 200, {"count": 1}),
             ("PATCH", ONE, {"notes": '{"order":[]}'}, 200, {"notes": '{"order":[]}'}),
             ("GET", ONE, None, 200, {"notes": '{"order":[]}', "description": ""}),
-            (
-                "POST",  # A folder whose name has a comma.
-                BOOKMARKS,
-                SYNCED,
-                201,
-                {"tag_names": ["bookmark-sync", "bookmark-sync/Work", "etc"]},
-            ),
+            ("POST", BOOKMARKS, SYNCED, 201, {"tag_names": SYNCED_TAGS}),
             ("GET", f"{BOOKMARKS}?q=%23bookmark-sync&limit=100", None, 200, {"count": 1}),
             ("PATCH", ONE, SYNCED | {"title": "U"}, 200, {"title": "U"}),
             ("DELETE", ONE, None, 204, None),
@@ -281,13 +259,7 @@ CLIENTS = {
         {},
         [
             ("GET", CHECK, None, 200, NOTHING),
-            (
-                "POST",
-                BOOKMARKS,
-                {"url": URI, "is_archived": False, "notes": "N", "tag_names": ["a"]},
-                201,
-                {"notes": "N", "tag_names": ["a"]},
-            ),
+            ("POST", BOOKMARKS, NOTED | {"url": URI, "is_archived": False}, 201, NOTED),
             ("PATCH", ONE, {"tag_names": ["a", "b"]}, 200, {"tag_names": ["a", "b"], "notes": "N"}),
             ("PATCH", ONE, {"description": "D"}, 200, {"description": "D", "notes": "N"}),
             ("PATCH", ONE, {"notes": "M"}, 200, {"description": "D", "notes": "M"}),

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, until
+from bookmarks import main
+from tests.conftest import until
 
 CHROMIUM = shutil.which("chromium")
 CHROMIUM_DEFAULTS = Path("/etc/chromium/master_preferences")
@@ -94,8 +95,7 @@ def stored(app):
 def file(app, stored, data, tmp_path):
     """The file that the command exports, which equals the service's response."""
     path = tmp_path / "exported.html"
-    command = [sys.executable, str(ROOT / "bookmarks.py"), "export", "--format", "netscape"]
-    subprocess.run([*command, str(path), "--data", str(data)], check=True, timeout=120)
+    assert main(["export", "--format", "netscape", str(path), "--data", str(data)]) == 0
     assert path.read_bytes() == app.get("/?format=netscape", status=200).body
     return path
 

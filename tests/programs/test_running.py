@@ -269,12 +269,8 @@ def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):
 # --- Modes and symbolic links ---
 
 
-@pytest.mark.parametrize(
-    "mode, is_warned", [(0o600, False), (0o640, True), (0o604, True)]
-)
-def test_a_token_file_that_other_users_can_read_causes_a_warning(
-    serve, tmp_path, mode, is_warned
-):
+@pytest.mark.parametrize("mode, is_warned", [(0o600, False), (0o640, True), (0o604, True)])
+def test_a_token_file_that_other_users_can_read_causes_a_warning(serve, tmp_path, mode, is_warned):
     token = tmp_path / "token"
     token.write_text("secret\n")
     token.chmod(mode)

@@ -65,8 +65,8 @@ def fill(data, count, size):
 
 
 @pytest.mark.parametrize("start", [HEAD, BODY, b""], ids=["headers", "bodies", "nothing"])
-def test_80_slow_requests_do_not_delay_other_clients(serve, connect, start):
-    service = serve()
+def test_80_slow_requests_do_not_delay_other_clients(service, connect, start):
+    service.empty()
     slow = [connect(service) for _ in range(80)]
     for connection in slow:
         connection.sendall(start)

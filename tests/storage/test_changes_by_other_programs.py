@@ -30,9 +30,7 @@ def without_inotify(data):
     return [sys.executable, "-c", WITHOUT_INOTIFY, *service_of(data)[2:]]
 
 
-@pytest.fixture(
-    scope="module", params=[service_of, without_inotify], ids=["inotify", "no inotify"]
-)
+@pytest.fixture(scope="module", params=[service_of, without_inotify], ids=["inotify", "no inotify"])
 def service(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
     service = Server(request.param(folder / "data"), folder / "log")

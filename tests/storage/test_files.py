@@ -153,9 +153,7 @@ def test_publishing_does_not_replace_a_folder(tmp_path, kind):
 
 
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL])
-def test_a_file_system_without_o_tmpfile_gets_a_named_temporary_file(
-    tmp_path, monkeypatch, number
-):
+def test_a_file_system_without_o_tmpfile_gets_a_named_temporary_file(tmp_path, monkeypatch, number):
     if not files._O_TMPFILE:
         pytest.skip("needs O_TMPFILE")
     real = os.open

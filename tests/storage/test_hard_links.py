@@ -51,9 +51,7 @@ def ask_quickly(update, *arguments, **headers):
 
 
 @pytest.mark.parametrize(("update", "wanted"), UPDATES.values(), ids=UPDATES)
-def test_an_update_changes_the_present_content_of_the_file(
-    address, file, tmp_path, update, wanted
-):
+def test_an_update_changes_the_present_content_of_the_file(address, file, tmp_path, update, wanted):
     etag = edit_through_a_link(address, file, tmp_path)
     assert ask_quickly(update, address, If_Match=etag) == 412
     assert json.loads(file.read_text())["title"] == "Linked"

@@ -68,9 +68,7 @@ def test_a_write_is_503_if_the_lock_is_not_free_within_five_seconds(address, dat
     assert [change().status for change in changes] == [201, 200, 204]
 
 
-def test_reading_the_whole_folder_does_not_need_the_lock(
-    address, data, monkeypatch, inotify
-):
+def test_reading_the_whole_folder_does_not_need_the_lock(address, data, monkeypatch, inotify):
     """The first write of a process reads the whole folder, but not under the lock."""
     read, seen = files.read, set()
 

@@ -211,9 +211,7 @@ def test_a_rewrite_changes_only_the_lines_of_changed_members(app, data, id):
 
 
 @pytest.mark.parametrize("rewrite, name, value", REWRITES.values(), ids=REWRITES)
-def test_a_rewrite_adds_the_missing_members_of_a_file_made_by_hand(
-    app, data, rewrite, name, value
-):
+def test_a_rewrite_adds_the_missing_members_of_a_file_made_by_hand(app, data, rewrite, name, value):
     rewrite(app, "handmade", "https://handmade.example/")
     after = dict(members(file(data, "handmade").read_bytes()))
     shown = app.get("/handmade").json

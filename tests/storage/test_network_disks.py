@@ -72,9 +72,7 @@ def test_one_machine_is_trusted_without_a_warning(start, mount):
     assert "WARNING" not in service.log
 
 
-@pytest.mark.parametrize(
-    "command", [["export"], ["tag", "--tag", "x", "--add", "y"]]
-)
+@pytest.mark.parametrize("command", [["export"], ["tag", "--tag", "x", "--add", "y"]])
 def test_the_other_commands_trust_one_machine_too(mount, command):
     data = mount() / "data"
     Store(data)

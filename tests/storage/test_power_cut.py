@@ -155,9 +155,7 @@ def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work
 # --- Imports ---
 
 
-@pytest.mark.parametrize(
-    ("disk", "over_http"), [("ext4", False), ("xfs", True)], indirect=["disk"]
-)
+@pytest.mark.parametrize(("disk", "over_http"), [("ext4", False), ("xfs", True)], indirect=["disk"])
 def test_an_imported_file_survives_a_power_cut(serve, disk, data, over_http):
     uris = [f"https://{n}.example/" for n in range(600)]
     body = "\n".join(["uri", *uris]).encode()

@@ -126,9 +126,7 @@ def test_a_file_that_another_program_writes_during_a_transaction_is_not_overwrit
     assert titles(store) == {"a": "Newer"}
 
 
-def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
-    store, a, tmp_path, monkeypatch
-):
+def test_an_update_does_not_bring_back_a_file_removed_meanwhile(store, a, tmp_path, monkeypatch):
     fsync = os.fsync
 
     def remove_and_sync(descriptor):
@@ -142,9 +140,7 @@ def test_an_update_does_not_bring_back_a_file_removed_meanwhile(
 
 
 @pytest.mark.parametrize("call", ["link", "rename"])
-def test_the_renames_before_a_failing_one_are_synced(
-    store, a, tmp_path, monkeypatch, synced, call
-):
+def test_the_renames_before_a_failing_one_are_synced(store, a, tmp_path, monkeypatch, synced, call):
     def put_all():
         with store.transaction() as folder:
             for id in "bcdef":
@@ -327,9 +323,7 @@ def test_an_unreadable_file_is_tried_again_at_most_once_a_second(
     assert len([path for path in tries if path.endswith("bookmarks/a.json")]) <= 2 + seconds
 
 
-def test_a_repeated_deletion_is_durable_before_it_is_gone(
-    store, a, tmp_path, monkeypatch, synced
-):
+def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, monkeypatch, synced):
     folder = tmp_path / "tombstones"
     fsync = os.fsync
 
@@ -545,9 +539,7 @@ def test_a_slow_sync_of_the_folder_keeps_few_files_open(store, monkeypatch):
     assert len(numbers) >= 2 and max(numbers) <= 5
 
 
-def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(
-    store, tmp_path, monkeypatch
-):
+def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(store, tmp_path, monkeypatch):
     link, folder = os.link, tmp_path / "bookmarks"
 
     def require_lock_and_link(*arguments, **options):
@@ -566,9 +558,7 @@ def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(
 # --- inotify ---
 
 
-def test_a_folder_replaced_while_its_watch_is_opened_is_followed(
-    tmp_path, monkeypatch, inotify
-):
+def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monkeypatch, inotify):
     store, tombstones = Store(tmp_path), tmp_path / "tombstones"
     add_watch = storage.watch.INotify.add_watch
 
