@@ -13,8 +13,6 @@ import signal
 import subprocess
 import sys
 import tarfile
-import urllib.error
-import urllib.request
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ import pytest
 
 import bookmarks
 from tests.conftest import ROOT, documentation, documented_block, python_version, until
+from tests.storage.clients import ask
 
 TOOLS = Path(sys.executable).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -153,18 +152,6 @@ def serving(*command, folder, **environment):
         process.wait()
 
 
-def send(address, path, method="GET", body=None):
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(address + path, data, headers, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-
-
 def require_serves(*command, folder, **environment):
     """Assert that the command serves every format, the page's files and a deletion.
 
@@ -173,19 +160,19 @@ def require_serves(*command, folder, **environment):
     assert "serve the bookmarks" in run(*command, "--help", cwd=folder, **environment)
     with serving(*command, folder=folder, **environment) as address:
         fields = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["t"]}
-        assert send(address, "/a", "PUT", fields)[0] == 201
-        assert send(address, "/", "POST", {"uri": "https://b.example/"})[0] == 201
+        assert ask(address, "PUT", "/a", fields).status == 201
+        assert ask(address, "POST", "/", {"uri": "https://b.example/"}).status == 201
         for name in ("json", "xbel", "text", "csv", "html", "netscape"):
-            status, text = send(address, f"/?format={name}")
-            assert (status, "https://a.example/" in text) == (200, True), name
-            (folder / f"list.{name}").write_text(text)
+            response = ask(address, path=f"/?format={name}")
+            assert response.status == 200 and b"https://a.example/" in response.body, name
+            (folder / f"list.{name}").write_bytes(response.body)
         page = (folder / "list.html").read_text()
         files = set(re.findall(r'(?:href|src)="(/[^"?]+\.(?:css|js|svg))"', page))
         assert len(files) == 3
         for path in ("/feed", "/tags.json", "/openapi.json", "/a/title", *files):
-            assert send(address, path)[0] == 200
-        assert send(address, "/a", "DELETE")[0] == 204
-        assert send(address, "/a")[0] == 410
+            assert ask(address, path=path).status == 200
+        assert ask(address, "DELETE", "/a").status == 204
+        assert ask(address, path="/a").status == 410
 
 
 def require_imports_and_exports(*command, folder):

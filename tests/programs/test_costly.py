@@ -1,17 +1,15 @@
 """Requests that contain little cost little, and other requests stay fast meanwhile."""
 
-import http.client
-import json
 import os
 import threading
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import cpu_seconds
+from tests.storage.clients import ask
 
 JSON, CSV = "application/json", "text/csv"
 ROW = b"url,title\nx:y,A\n"
@@ -30,23 +28,14 @@ FILES = {
 CPU_SECONDS = {"empty objects": 20}
 
 
-def connect(service):
-    address = urllib.parse.urlsplit(service.address).netloc
-    return closing(http.client.HTTPConnection(address, timeout=60))
-
-
 def longest_delay(service, path, done):
     """Request the path again and again; return how long the slowest response took.
 
     The result is in seconds of CPU time of the service, which other processes do not prolong.
     """
     longest = 0.0
-    with connect(service) as connection:
-        while not done.wait(0.005):
-            before = cpu_seconds(service)
-            connection.request("GET", path)
-            assert connection.getresponse().read()
-            longest = max(longest, cpu_seconds(service) - before)
+    while not done.wait(0.005):
+        longest = max(longest, seconds_of(service, path))
     return longest
 
 
@@ -54,14 +43,12 @@ def longest_delay(service, path, done):
 def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, name):
     service, done = serve(), threading.Event()
     media_type, body = FILES[name]
-    with connect(service) as client, ThreadPoolExecutor() as pool:
-        client.request("POST", "/", b'{"uri": "x:other"}', {"Content-Type": JSON})
-        path = "/" + json.load(client.getresponse())["id"]
+    path = "/" + ask(service.address, "POST", "/", {"uri": "x:other"}).json["id"]
+    with ThreadPoolExecutor() as pool:
         longest = pool.submit(longest_delay, service, path, done)
         before = cpu_seconds(service)
         try:
-            client.request("POST", "/-/import", body, {"Content-Type": media_type})
-            report = json.load(client.getresponse())
+            report = ask(service.address, "POST", "/-/import", body, Content_Type=media_type).json
         finally:
             done.set()
         spent = cpu_seconds(service) - before
@@ -73,11 +60,9 @@ def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, 
 # --- Searches ---
 
 
-def seconds_of(service, path, accept="*/*"):
+def seconds_of(service, path):
     before = cpu_seconds(service)
-    with connect(service) as connection:
-        connection.request("GET", path, headers={"Accept": accept})
-        assert connection.getresponse().read()
+    assert ask(service.address, path=path).body
     return cpu_seconds(service) - before
 
 
@@ -95,15 +80,12 @@ def memory_of(service):
 
 def test_searches_whose_words_are_marked_take_no_lasting_memory(serve):
     service = serve()
-    with connect(service) as connection:
-        connection.request("POST", "/", b'{"uri": "x:y"}', {"Content-Type": JSON})
-        assert connection.getresponse().read()
-        for n in range(420):
-            if n == 300:  # The cache of responses has been full twice.
-                before = memory_of(service)
-            q = "+or+".join(["x:y", *(f"{n}{'x' * 30}{word}" for word in range(99))])
-            connection.request("GET", f"/?q={q}", headers={"Accept": "text/html"})
-            assert b"<mark>" in connection.getresponse().read()
+    ask(service.address, "POST", "/", {"uri": "x:y"})
+    for n in range(420):
+        if n == 300:  # The cache of responses has been full twice.
+            before = memory_of(service)
+        q = "+or+".join(["x:y", *(f"{n}{'x' * 30}{word}" for word in range(99))])
+        assert b"<mark>" in ask(service.address, path=f"/?q={q}", Accept="text/html").body
     assert memory_of(service) - before < 20_000_000  # A cache of patterns kept 1.5 GB.
 
 

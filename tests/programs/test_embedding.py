@@ -13,12 +13,12 @@ import sys
 import sysconfig
 import tempfile
 import urllib.parse
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT, documentation, free_port, until
+from tests.storage.clients import ask
 
 PAGE = documentation("embedding.md")
 COUNT = 1200  # The size of the collection.
@@ -104,16 +104,8 @@ def program(name):
 # --- Requirements for every server ---
 
 
-def request(port, method, path, body=None, **headers):
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    fields = {name.replace("_", "-"): value for name, value in headers.items()}
-    if body is not None and not isinstance(body, bytes):
-        body = json.dumps(body).encode()
-        fields.setdefault("Content-Type", "application/json")
-    with contextlib.closing(connection):
-        connection.request(method, path, body, fields)
-        response = connection.getresponse()
-        return response.status, response.headers, response.read()
+def request(port, *arguments, **headers):
+    return ask(f"http://127.0.0.1:{port}", *arguments, **headers)
 
 
 def receive_after_headers(port, method, path, **headers):
