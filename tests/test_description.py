@@ -395,7 +395,6 @@ def test_with_a_token_every_operation_but_the_files_needs_it(client):
 def test_with_public_read_only_get_and_head_need_no_token(client):
     app = client(token="s3cret", public_read=True)
     document = app.get("/openapi.json", status=200).json
-    assert list(OpenAPIV31SpecValidator(document).iter_errors()) == []
     for (method, path), operation in operations(document).items():
         is_free = method in ("GET", "HEAD") or (method, path) == ("OPTIONS", FILE)
         assert (operation.get("security") == [{}]) == is_free

@@ -9,8 +9,6 @@ import shlex
 import subprocess
 import sys
 import textwrap
-import urllib.error
-import urllib.request
 import zipfile
 from types import SimpleNamespace
 
@@ -31,6 +29,7 @@ from tests.conftest import (
     without_inotify_warning,
 )
 from tests.formats.test_imported_files import EXPECTED
+from tests.storage.clients import ask
 
 DOCS = sorted(ROOT.glob("docs/*.md"))
 PAGES = [*(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")), *DOCS]
@@ -271,7 +270,7 @@ def test_the_documented_commands_serve_a_home_network(serve, tmp_path):
         port = service.address.rpartition(":")[2]
         for headers in authorization:
             for host in names:
-                yield status_of(f"http://127.0.0.1:{port}/", headers | {"Host": f"{host}:{port}"})
+                yield ask(f"127.0.0.1:{port}", Host=f"{host}:{port}", **headers).status
 
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     assert list(statuses("--token-file", {}, bearer)) == [401, 401, 200, 200]
@@ -282,16 +281,6 @@ def write_token(folder):
     file = folder / "token"
     file.write_text(f"{TOKEN}\n")
     file.chmod(0o600)
-
-
-def status_of(address, headers):
-    request = urllib.request.Request(address, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return response.status
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code
 
 
 def test_the_documented_commands_show_what_visitors_see(serve, app, add, tmp_path):

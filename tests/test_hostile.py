@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import html.parser
 import io
 import json
 import logging
@@ -24,13 +23,13 @@ from formats.form import MAX_FIELDS
 from storage.bookmark import Bookmark
 from storage.search import MAX_TERMS
 from tests.conftest import cpu_seconds
+from tests.formats.test_html import Page
 from tests.formats.writing import write_list
 
 JSON, XBEL, FORM = "application/json", "application/x-xbel", "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": ["x"]}
-VOID = frozenset("area base br col hr img input link meta source wbr".split())
 # The bytes that may have a meaning in a header, a query or a path, and letters beyond ASCII.
 SPECIAL = [byte for byte in range(256) if not chr(byte).isalnum() or byte in b"0a\xe9"]
 ONE = Bookmark(
@@ -40,27 +39,9 @@ ONE = Bookmark(
 EACH = settings(
     deadline=None,
     derandomize=True,
-    max_examples=30,
+    max_examples=20,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-
-
-class Html(html.parser.HTMLParser):
-    """A parser that asserts that all elements end in the right order."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
 
 
 def check_netscape(text):
@@ -134,7 +115,7 @@ class Client:
         elif "Content-Disposition" in response.headers:
             check_netscape(text)
         else:
-            Html(text)
+            Page(text)
 
     def check_everything(self):
         """Read the collection in every format, and assert that no other file was written."""

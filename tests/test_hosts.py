@@ -3,18 +3,14 @@
 import errno
 import gc
 import io
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 import webtest
@@ -25,6 +21,7 @@ from bookmarks import make_host_app
 from formats.http.failed_logins import MAX_LINES
 from formats.http.hosts import HostApplication
 from tests.conftest import ROOT, documented_block, require_program
+from tests.storage.clients import ask
 
 A, B = "alice.example.com", "bob.example.com"
 TOKEN, OTHER = "a-token-of-alice-0123", "another-token-012345"
@@ -473,22 +470,11 @@ def test_the_log_names_the_host(hosts, root, caplog, monkeypatch):
 # --- The command ---
 
 
-def ask(service, host, path="/", **options):
-    request = urllib.request.Request(service.address + path, **options)
-    request.add_header("Host", host)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status, response.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-
-
 def test_the_command_serves_each_host_and_logs_it(serve, root):
     service = serve("--hosts", str(root), "--access-log", "--max-open", "1")
     for host in (A, B, A):
-        assert ask(service, host) == (200, b"[]\n")
-    assert ask(service, "carol.example.com")[0] == 404
+        assert ask(service.address, Host=host).body == b"[]\n"
+    assert ask(service.address, Host="carol.example.com").status == 404
     service.stop()
     log = "".join(service.log)
     assert f"127.0.0.1 ({A}) GET / 200 3 " in log and f"127.0.0.1 ({B}) GET / 200 3 " in log
@@ -498,7 +484,7 @@ def test_the_command_serves_each_host_and_logs_it(serve, root):
 
 def test_the_command_and_the_application_are_configured_by_variables(serve, root):
     service = serve(BOOKMARKS_HOSTS=str(root), BOOKMARKS_MAX_OPEN="1")
-    assert ask(service, A) == (200, b"[]\n")
+    assert ask(service.address, Host=A).body == b"[]\n"
     code = (
         "import webtest, bookmarks; app = webtest.TestApp(bookmarks.application)\n"
         f"assert app.get('/', headers={{'Host': {A!r}}}).json == []\n"
@@ -535,12 +521,10 @@ def test_the_command_starts_behind_a_proxy_with_a_token_or_if_everybody_may(
     write_tokens(root, TOKEN)
     options = ["--hosts", str(root), "--trusted-proxy", "127.0.0.1", *["--no-auth"] * is_open]
     service = serve(*options, **{} if is_open else {"BOOKMARKS_TOKEN": OTHER})
-    assert ask(service, A)[0] == 401
-    assert ask(service, B)[0] == (200 if is_open else 401)
-    assert ask(service, A, headers=BEARER)[0] == 200
-    forwarded = {**BEARER, "X-Forwarded-Proto": "https", "X-Forwarded-Host": A}
-    body = json.dumps({"uri": "x:y"}).encode()
-    headers = {**forwarded, "Content-Type": "application/json"}
-    status, made = ask(service, "unknown", data=body, headers=headers)
-    assert status == 201
-    assert Path(root, A, "bookmarks", json.loads(made)["id"] + ".json").exists()
+    assert ask(service.address, Host=A).status == 401
+    assert ask(service.address, Host=B).status == (200 if is_open else 401)
+    assert ask(service.address, Host=A, **BEARER).status == 200
+    forwarded = {"X_Forwarded_Proto": "https", "X_Forwarded_Host": A, "Host": "unknown"}
+    made = ask(service.address, "POST", body={"uri": "x:y"}, **BEARER, **forwarded)
+    assert made.status == 201
+    assert len(list((root / A / "bookmarks").iterdir())) == 1

@@ -372,7 +372,7 @@ def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a, quick_swi
 
     def change(n):
         client = webtest.TestApp(app.app)
-        for turn in range(30):
+        for turn in range(15):
             client.post_json("/a", {"title": f"{n} {turn}", "tags": ["x", f"{turn}"]})
             client.delete(f"/b{n}-{turn - 1}", status="*")
             uri = f"https://{n}-{turn}.example/"

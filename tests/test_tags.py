@@ -269,7 +269,8 @@ def test_preconditions_are_those_of_the_collection(app, add, tags_of):
     for headers in ({"If-Match": '"x"'}, {"If-None-Match": "*"}, {"If-None-Match": tag}):
         app.post_json("/tags", body, headers=headers, status=412)
     date = {"If-Unmodified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"}
-    app.post_json("/tags", body, headers=date, status=412)
+    for q in ("-none", "none"):
+        app.post_json("/tags", body | {"q": q}, headers=date, status=412)
     assert tags_of() == BEFORE
     # The first change makes a new version, but the condition is checked only before it.
     report = app.post_json("/tags", body, headers={"If-Match": tag}, status=200).json

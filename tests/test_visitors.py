@@ -150,8 +150,9 @@ PATHS = sorted({*paths(), "/nothing", "/zzone/", "/zzone/zz/zz", "/-/nothing"})
 def requests_to(path):
     """Yield (method, address, headers) of each request to test."""
     is_of_one = any(id in path for id in IDS) or re.search("[0-9]{5}", path)
-    for query in ["", *(f"format={name}" for name in sorted(FORMAT_NAMES))]:
-        yield "GET", f"{path}?{query}", {}
+    yield "GET", f"{path}?", {}
+    for name in sorted(FORMAT_NAMES) if path.count("/") == 1 else []:
+        yield "GET", f"{path}?format={name}", {}
     is_login_page = path.startswith("/-/") and path != "/-/tools"
     for query in [] if is_of_one or is_login_page else QUERIES:
         yield "GET", f"{path}?{query}", {}

@@ -90,7 +90,7 @@ def assert_uri_title_and_tags_in_text(bookmarks):
     assert [(b.uri, b.title, b.tags) for b in result] == expected
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(values=st.lists(VALUES, max_size=3))
 def test_any_legal_bookmarks_survive_the_round_trip(values):
     bookmarks = [b for one in values if (b := make_bookmark(one))]
