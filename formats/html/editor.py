@@ -146,13 +146,13 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         changed: Fields = {}
         conflicts: list[str] = []
         for name, value in fields.items():
-            sent = _digest(name, value)
-            if sent in opened_digests:  # The user has not changed the field.
+            sent_digest = _digest(name, value)
+            if sent_digest in opened_digests:  # The user has not changed the field.
                 continue
             changed[name] = value
-            stored = stored_digests[name]
-            is_changed_by_other = stored not in opened_digests
-            if is_changed_by_other and stored != sent:
+            stored_digest = stored_digests[name]
+            is_changed_by_other = stored_digest not in opened_digests
+            if is_changed_by_other and stored_digest != sent_digest:
                 conflicts.append(name)
         return changed, conflicts
 

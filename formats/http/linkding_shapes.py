@@ -165,10 +165,12 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
         names = parse_tags(sent["tag_names"])
     flags = stored_flags.copy()
     for flag, tag in TAG_BY_FLAG.items():
-        if flag in sent:
+        if flag not in sent:
+            continue
+        if sent[flag] in _TRUE_IN_JSON_OR_FORM:
+            flags.add(tag)
+        else:
             flags.discard(tag)
-            if sent[flag] in _TRUE_IN_JSON_OR_FORM:
-                flags.add(tag)
     if names == stored_names and flags == stored_flags:
         return stored  # Another order of the same tags would be a change.
     return (*names, *sorted(flags))

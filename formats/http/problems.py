@@ -61,7 +61,7 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
             problem.bookmark_url = site.bookmark(error.id)
         case errors.Gone():
             problem.deleted = error.deleted
-        case errors.Full() | errors.Unavailable():
+        case errors.Full() | errors.Unavailable():  # OutcomeUnknown is Unavailable, too.
             _log_disk_error(request, error)
     return problem
 
@@ -71,6 +71,7 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     problem = problem_of(request, error, site)
     response = _represent(request, problem, site)
     response.status = problem.status_line
+    # The login page has another WWW-Authenticate than the problem.
     response.headers = problem.headers | response.headers
     if problem.status == 410:
         # The id is never used again, so caches may keep the response.

@@ -69,12 +69,14 @@ def _listen(
     try:
         return waitress.create_server(app, host=host, port=port, **settings)
     except OSError as error:
-        reason = error.strerror
-    except ValueError:
-        reason = "the host name is unknown"
-    raise OSError(
-        f"Cannot listen on {host}:{port}: {reason}. Choose another address with --listen."
-    )
+        raise _cannot_listen(host, port, error.strerror) from error
+    except ValueError as error:
+        raise _cannot_listen(host, port, "the host name is unknown") from error
+
+
+def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
+    problem = f"Cannot listen on {host}:{port}: {reason}."
+    return OSError(f"{problem} Choose another address with --listen.")
 
 
 def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:

@@ -27,7 +27,7 @@ HOST = re.compile(
     """,
     re.VERBOSE,
 )
-# These paths need no token, because they show no bookmarks.
+# These paths need no token, because their handlers do not open the store.
 _PATH_WITHOUT_STORE = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
 # The only page below `/-/` that visitors may read.
 _VISITORS_PAGE = "/-/tools"
@@ -97,8 +97,10 @@ class AccessControl:
         if has_credentials and _authorization_scheme(environ) in _TOKEN_SCHEMES:
             return False
         fetch_site: str = environ.get("HTTP_SEC_FETCH_SITE", "")
-        if fetch_site not in ("", "none"):  # "none": the user typed the address.
-            return fetch_site != "same-origin"
+        if fetch_site == "same-origin":
+            return False
+        if fetch_site and fetch_site != "none":  # "none": the user typed the address.
+            return True
         if not fetch_site and "HTTP_ORIGIN" in environ:
             return environ["HTTP_ORIGIN"] not in _own_origins(request.host_url, self.base_url)
         # No header names the sender. With the login cookie, this may be an old browser that
