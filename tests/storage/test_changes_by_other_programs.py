@@ -160,11 +160,16 @@ def clone(address, data, tmp_path):
     return tmp_path / "clone"
 
 
+def change_all(folder):
+    """Edit a, remove b, delete c and add d."""
+    file_of(folder, "a").write_text(text_of("a", "New"))
+    file_of(folder, "b").unlink()
+    write_tombstone(folder / "tombstones", "c")
+    file_of(folder, "d").write_text(text_of("d", "d"))
+
+
 def test_a_git_pull_is_seen(address, data, clone):
-    file_of(clone, "a").write_text(text_of("a", "New"))
-    file_of(clone, "d").write_text(text_of("d", "d"))
-    file_of(clone, "b").unlink()
-    write_tombstone(clone / "tombstones", "c")
+    change_all(clone)
     git(clone, "add", "--all")
     git(clone, "commit", "-q", "-m", "Second")
     git(data, "pull", "-q", "clone", "main")
@@ -187,10 +192,7 @@ def test_an_rsync_is_seen(address, data, tmp_path):
     require_program("rsync")
     source = tmp_path / "source"
     shutil.copytree(data, source)
-    file_of(source, "a").write_text(text_of("a", "New"))
-    file_of(source, "d").write_text(text_of("d", "d"))
-    file_of(source, "b").unlink()
-    write_tombstone(source / "tombstones", "c")
+    change_all(source)
     subprocess.run(["rsync", "-a", "--delete", f"{source}/", f"{data}/"], check=True)
     assert titles(address) == {"a": "New", "d": "d"}
     assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]

@@ -92,26 +92,21 @@ def test_the_time_of_the_change_is_stored(store):
     assert bookmarks(store)["b1"].modified > OLD
 
 
-def test_another_client_s_change_of_other_fields_is_kept(store, other, meanwhile):
-    fill(store, 3)
-    meanwhile(lambda: set_fields(other, "b1", title="Theirs"))
-    assert numbers(change(store, RENAME)) == (3, 3, 0, 0)
-    assert bookmarks(store)["b1"].title == "Theirs"
-    assert {b.tags for b in bookmarks(store).values()} == {("new",)}
-
-
-def test_another_client_s_change_of_tags_is_kept(store, other, meanwhile):
+@pytest.mark.parametrize(
+    "theirs, counts, tags",
+    [
+        ({"title": "Theirs"}, (2, 2, 0, 0), ("new",)),
+        ({"tags": ["first", "old", "last"]}, (2, 2, 0, 0), ("first", "new", "last")),
+        ({"tags": ["mine"]}, (2, 1, 1, 0), ("mine",)),  # It is no longer selected.
+    ],
+)
+def test_what_another_client_changes_meanwhile_stays(store, other, meanwhile, theirs, counts, tags):
     fill(store, 2)
-    meanwhile(lambda: set_fields(other, "b1", tags=["first", "old", "last"]))
-    change(store, RENAME)
-    assert bookmarks(store)["b1"].tags == ("first", "new", "last")
-
-
-def test_a_bookmark_that_is_no_longer_selected_is_left_alone(store, other, meanwhile):
-    fill(store, 2)
-    meanwhile(lambda: set_fields(other, "b1", tags=["mine"]))
-    assert numbers(change(store, RENAME)) == (2, 1, 1, 0)
-    assert bookmarks(store)["b1"].tags == ("mine",)
+    meanwhile(lambda: set_fields(other, "b1", **theirs))
+    assert numbers(change(store, RENAME)) == counts
+    changed = bookmarks(store)
+    assert (changed["b0"].tags, changed["b1"].tags) == (("new",), tags)
+    assert changed["b1"].title == theirs.get("title", "x:1")
 
 
 def test_a_bookmark_that_no_longer_meets_the_search_is_left_alone(store, other, meanwhile):
