@@ -167,13 +167,13 @@ def test_a_full_disk_ends_the_change_and_repeating_it_finishes(store, monkeypatc
 
 
 def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
-    fill(Store(data), 250)
+    fill(Store(data), 100)
     address = serve().address
     stop, titles = threading.Event(), {}
 
     def write_titles():
         for n in itertools.count():
-            id = f"b{n * 7 % 250}"
+            id = f"b{n * 7 % 100}"
             assert ask(address, "POST", f"/{id}", {"title": str(n)}).status == 200
             titles[id] = str(n)
             if stop.is_set():
@@ -184,7 +184,7 @@ def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
     try:
         for old, new in itertools.pairwise(["old", "1", "2", "3", "4", "5"]):
             report = ask(address, "POST", "/tags", {"tag": old, "remove": old, "add": new}).json
-            assert report == {"matched": 250, "changed": 250, "unchanged": 0, "failed": []}
+            assert report == {"matched": 100, "changed": 100, "unchanged": 0, "failed": []}
     finally:
         stop.set()
         writer.join()
