@@ -4,7 +4,7 @@
 # threads on Alpine Linux.
 MAX_DEPTH = 500
 
-_CHUNK = 65_536  # In bytes. Other threads can run between two chunks.
+_CHUNK = 65_536  # In bytes. Splitting a large document at once takes much memory.
 _ALL_BYTES = bytes(range(256))
 
 
@@ -24,19 +24,19 @@ def is_too_deep(document: bytes) -> bool:
 
 
 def outside_strings(document: bytes, wanted: bytes) -> bytes:
-    """Return only the wanted bytes of a JSON document outside its strings."""
+    """Return the wanted bytes outside of strings: `{[]}` for `{"a": ["]", 1]}`."""
     # Without escaped quotes, each quote begins or ends a string.
     unescaped = document.replace(rb"\\", b"").replace(rb"\"", b"")
-    unwanted = _ALL_BYTES.translate(None, wanted + b'"')
-    text = unescaped.translate(None, unwanted)
-    kept = []
-    is_in_string = False
+    # Keep only quotes and the wanted bytes, such as `{""["]"]}`.
+    unwanted = _ALL_BYTES.translate(None, delete=wanted + b'"')
+    text = unescaped.translate(None, delete=unwanted)
+    outside = []
+    open_quote = b""
     for start in range(0, len(text), _CHUNK):
-        parts = text[start : start + _CHUNK].split(b'"')
-        # Every second part is inside of a string.
-        first_outside = int(is_in_string)
-        kept.append(b"".join(parts[first_outside::2]))
-        quote_count = len(parts) - 1
-        if quote_count % 2:
-            is_in_string = not is_in_string
-    return b"".join(kept)
+        chunk = open_quote + text[start : start + _CHUNK]
+        # Every second part is inside a string, such as `]` in `[`, `]`, `]}`.
+        parts = chunk.split(b'"')
+        outside.append(b"".join(parts[::2]))
+        ends_in_string = len(parts) % 2 == 0
+        open_quote = b'"' if ends_in_string else b""  # Begins the next chunk.
+    return b"".join(outside)
