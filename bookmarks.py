@@ -170,7 +170,7 @@ def post(service: Service, request: Request) -> Response:
     """POST /: create a bookmark, or update the one that has the uri."""
     body = read_fields(request, formats.POST_READERS, SEND_FILES_TEXT)
     body.pop("id", None)  # The service chooses the ids of new bookmarks.
-    fields = rules.clean_changes(body, required=["uri"], missing_reason=URI_MISSING_TEXT)
+    fields = rules.clean_changes(body, required=[("uri", URI_MISSING_TEXT)])
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         require_conditions(request, folder.state)
@@ -196,8 +196,9 @@ def put(service: Service, request: Request, id: str) -> Response:
     """PUT /{id}: create the bookmark, or replace all its fields."""
     service.store.raise_if_deleted(id)  # Respond 410 even if the body is invalid.
     body = read_fields(request, formats.PUT_READERS)
+    required = [(name, "is required") for name in WRITABLE_FIELDS]
     # An id in the body must be that of the path.
-    fields = rules.clean_changes(body, id, required=WRITABLE_FIELDS)
+    fields = rules.clean_changes(body, id, required)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as folder:
         before = folder.find(id)

@@ -286,15 +286,15 @@ def clean_value(name: str, value: object) -> Any:
 def clean_changes(
     values: Mapping[str, object],
     id_in_address: str | None = None,
-    required: Iterable[str] = (),
-    missing_reason: str = "is required",
+    required: Iterable[tuple[str, str]] = (),
 ) -> Fields:
     """Return the cleaned values of the writable fields.
 
-    Raises Invalid if a value is wrong, if a `required` field is missing (with
-    `missing_reason`), or if the values have an id other than `id_in_address`.
+    `required` has pairs like ("uri", "is required"): a field, and the error if it is
+    missing. Raises Invalid with these and the errors of wrong values; an id must be
+    `id_in_address`.
     """
-    errors = [(name, missing_reason) for name in required if name not in values]
+    errors = [error for error in required if error[0] not in values]
     if "id" in values and values["id"] != id_in_address:
         errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}
