@@ -4,8 +4,9 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from storage import files
 from storage.bookmark import Bookmark, fold_tag
@@ -18,9 +19,9 @@ from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
-# The kinds of files: indexes of `Follower.folders`.
-BOOKMARKS = 0
-TOMBSTONES = 1
+# The kinds of files: indexes of `_Folders` and `_Known`.
+_BOOKMARK = 0
+_TOMBSTONE = 1
 _File = tuple[int, str]  # The kind and id of a file.
 
 RETRY_SECONDS = 1.0  # Between two attempts to read unreadable files.
@@ -30,16 +31,23 @@ MIN_CHANGES_TO_REBUILD = 500
 _SHARE_TO_REBUILD = 1 / 30
 
 
-class Follower:
-    """Keep an `Index` equal to the files of bookmarks and tombstones.
+class _Folders(NamedTuple):
+    bookmarks: Path
+    tombstones: Path
 
-    Callers must hold `mutex`, if a method does not say otherwise.
-    """
+
+class _Known(NamedTuple):
+    bookmarks: KnownFiles
+    tombstones: KnownFiles
+
+
+class Follower:
+    """Keep an `Index` equal to the files. Callers must hold `mutex`."""
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
-        self.folders = (folder / "bookmarks", folder / "tombstones")
+        self.folders = _Folders(folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        self.change_count = 0  # Reading it needs no mutex.
+        self.change_count = 0  # May be read without the mutex.
         self.watch = Watch(self.folders, one_machine)
         self.reset()
 
@@ -52,13 +60,15 @@ class Follower:
     def _forget_files(self) -> None:
         self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
-        # By id: ReadFailed for an unreadable file, another error for an invalid file.
+        self._known = _Known(KnownFiles(), KnownFiles())
+        # Why the file of an id cannot be used.
         self._errors: dict[str, StorageError] = {}
-        # By id: the former uri, which no other bookmark may get, because an editor may
-        # be writing the file.
+        # The ids of these files that could not be read, and when to read them again.
+        self._unreadable: set[str] = set()
+        self._retry_at = 0.0  # On the monotonic clock.
+        # The former uri of an id with an invalid file. No other bookmark may get it,
+        # because an editor may still be writing the file.
         self._uri_keys_of_invalid_files: dict[str, str] = {}
-        self._retry_at = 0.0  # For unreadable files, on the monotonic clock.
-        self._known = (KnownFiles(), KnownFiles())  # Of bookmarks and tombstones.
 
     @property
     def state(self) -> State:
@@ -68,13 +78,12 @@ class Follower:
     @property
     def created_at(self) -> float:
         """When the folders were created, in Unix seconds. Raises Unavailable."""
-        bookmarks, _ = self.folders
         with files.translate_disk_errors("The data folder cannot be read"):
-            return bookmarks.parent.stat().st_ctime
+            return self.folders.bookmarks.parent.stat().st_ctime
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of this id, or None. Raises Gone or Unreadable."""
-        if id in self._errors and not self._is_unreadable(id):
+        if id in self._errors and id not in self._unreadable:
             # Inotify does not report a correction through a hard link.
             self.reread(id)
         if id in self._errors:
@@ -97,14 +106,14 @@ class Follower:
     # --- Refreshing ---
 
     def is_up_to_date(self) -> bool:
-        """Return whether no file has changed since the last refresh. Needs no mutex."""
+        """Return whether nothing has changed since the last refresh. Needs no mutex."""
         # Test this first: another thread sets `_must_rescan` before it takes the events.
         if self.watch.may_have_changed():
             return False
         return not (self._must_rescan or self._is_retry_due())
 
     def lacks_inotify(self) -> bool:
-        """Return whether inotify is missing, so that each refresh compares all files."""
+        """Return whether each refresh compares all files."""
         if self._must_rescan:  # Only the next refresh tries to use inotify.
             return False
         return not self.watch.is_open
@@ -122,21 +131,21 @@ class Follower:
         if must_rescan or events is None:
             self._read(self._find_changed_files())
         elif events or self._is_retry_due():
-            self._read([*self._files_of(events), *self._begin_retry()])
+            self._read([*self._files_of(events), *self._files_to_retry()])
         self._must_rescan = False
         return self.index
 
     def refresh_readable(self) -> Index:
         """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
         index = self.refresh()
-        if not index.entries and self._unreadable_ids():
+        if self._unreadable and not index.entries:
             raise Unavailable(
                 "The data folder cannot be read: reading every bookmark failed."
             )
         return index
 
     def refresh_one(self, id: str) -> None:
-        """Bring at least this id up to date. Raises Unavailable."""
+        """Refresh all, or without inotify, which is slower, this id. Raises Unavailable."""
         if self.lacks_inotify():
             self.reread(id)
         else:
@@ -144,7 +153,7 @@ class Follower:
 
     def reread(self, id: str) -> None:
         """Read the files of an id again."""
-        self._read([(BOOKMARKS, id), (TOMBSTONES, id)])
+        self._read([(_BOOKMARK, id), (_TOMBSTONE, id)])
 
     def _files_of(self, events: list[tuple[int, str]]) -> Iterator[_File]:
         for kind, file_name in events:
@@ -152,43 +161,36 @@ class Follower:
             if id:
                 yield kind, id
             elif not file_name:
-                # New permissions of the folder may make files readable.
-                for unreadable_id in self._errors:
+                # The event is about the folder itself. Its new permissions may make
+                # files readable.
+                for unreadable_id in self._unreadable:
                     yield kind, unreadable_id
 
     def _find_changed_files(self) -> Iterator[_File]:
-        for id in self._known[BOOKMARKS].find_changed(self.folders[BOOKMARKS]):
+        for id in self._known.bookmarks.find_changed(self.folders.bookmarks):
             # The file of a deleted bookmark is not read.
-            is_deleted = id in self._known[TOMBSTONES]
-            if not is_deleted and not self._is_unreadable(id):
-                yield BOOKMARKS, id
+            if id not in self._known.tombstones and id not in self._unreadable:
+                yield _BOOKMARK, id
         for id in self._find_changed_tombstones():
-            if not self._is_unreadable(id):
-                yield TOMBSTONES, id
-        yield from self._begin_retry()
+            if id not in self._unreadable:
+                yield _TOMBSTONE, id
+        yield from self._files_to_retry()
 
     def _find_changed_tombstones(self) -> Iterable[str]:
-        folder = self.folders[TOMBSTONES]
-        if folder.exists():
-            return self._known[TOMBSTONES].find_changed(folder)
-        return list(self._known[TOMBSTONES])  # git removes a folder that becomes empty.
+        if self.folders.tombstones.exists():
+            return self._known.tombstones.find_changed(self.folders.tombstones)
+        return list(self._known.tombstones)  # git removes a folder that becomes empty.
 
-    def _begin_retry(self) -> list[_File]:
-        """Return the unreadable files, or none if the last retry was just now."""
+    def _files_to_retry(self) -> list[_File]:
+        """Return the unreadable files, at most once in RETRY_SECONDS."""
         if not self._is_retry_due():
             return []
         self._retry_at = time.monotonic() + RETRY_SECONDS
         # `_read` also reads the tombstone of an id with an error.
-        return [(BOOKMARKS, id) for id in self._unreadable_ids()]
+        return [(_BOOKMARK, id) for id in self._unreadable]
 
     def _is_retry_due(self) -> bool:
-        return bool(self._errors) and time.monotonic() >= self._retry_at
-
-    def _unreadable_ids(self) -> list[str]:
-        return [id for id in self._errors if self._is_unreadable(id)]
-
-    def _is_unreadable(self, id: str) -> bool:
-        return isinstance(self._errors.get(id), files.ReadFailed)
+        return bool(self._unreadable) and time.monotonic() >= self._retry_at
 
     # --- Reading files ---
 
@@ -196,7 +198,6 @@ class Follower:
         """Read these files and update the index. Raises Unavailable."""
         errors_before = self._errors.copy()
         changed_at_before = self._changed_at
-        began_ns = time.time_ns()
         with files.translate_disk_errors("The data folder cannot be read"):
             # Read these times before `changed` lists the files, so that later changes
             # have later times.
@@ -206,7 +207,7 @@ class Follower:
         changed_items: dict[str, Item | None] = {}
         try:
             for id in may_have_tombstone:
-                item = self._read_item(id, may_have_tombstone[id], began_ns)
+                item = self._read_item(id, may_have_tombstone[id])
                 if item is not self.index.items.get(id):
                     changed_items[id] = item
         finally:  # An error must not lose the files that were read before it.
@@ -221,28 +222,29 @@ class Follower:
         result: dict[str, bool] = {}
         for kind, id in changed:
             has_error = id in self._errors  # It may be the error of a tombstone.
-            if kind == TOMBSTONES or id in self._known[TOMBSTONES] or has_error:
+            if kind == _TOMBSTONE or id in self._known.tombstones or has_error:
                 result[id] = True
             else:
                 result.setdefault(id, False)
         return result
 
-    def _read_item(
-        self, id: str, may_have_tombstone: bool, began_ns: int
-    ) -> Item | None:
+    def _read_item(self, id: str, may_have_tombstone: bool) -> Item | None:
         """Return the tombstone of an id, else its bookmark, for the index."""
         item = None
         try:
             if may_have_tombstone:
-                item = self._read_file(TOMBSTONES, id, began_ns)
+                item = self._read_file(_TOMBSTONE, id)
             if item is None:
-                item = self._read_file(BOOKMARKS, id, began_ns)
+                item = self._read_file(_BOOKMARK, id)
         except files.ReadFailed:
+            self._unreadable.add(id)
             return self._item_of_unreadable_file(id)
         except (files.BadFile, Invalid):
+            self._unreadable.discard(id)
             self._reserve_uri_of_invalid_file(id)
             return None
         self._errors.pop(id, None)
+        self._unreadable.discard(id)
         self._uri_keys_of_invalid_files.pop(id, None)
         return item
 
@@ -255,24 +257,27 @@ class Follower:
 
     def _is_deleted(self, id: str) -> bool:
         """Return whether a bookmark has a tombstone, valid or not, or has no file."""
-        bookmarks, tombstones = self.folders
         name = id + SUFFIX
-        return os.path.lexists(tombstones / name) or files.is_missing(bookmarks / name)
+        if os.path.lexists(self.folders.tombstones / name):
+            return True
+        return files.is_missing(self.folders.bookmarks / name)
 
     def _reserve_uri_of_invalid_file(self, id: str) -> None:
         last = self.index.items.get(id)
         if isinstance(last, Entry):
             self._uri_keys_of_invalid_files[id] = last.uri_key
 
-    def _change_index(self, items: Mapping[str, Item | None]) -> None:
+    def _change_index(self, changed: dict[str, Item | None]) -> None:
         min_changes = len(self.index.items) * _SHARE_TO_REBUILD
-        if len(items) > max(MIN_CHANGES_TO_REBUILD, min_changes):
-            self.index = Index({**self.index.items, **items})
+        if len(changed) > max(MIN_CHANGES_TO_REBUILD, min_changes):
+            merged = {**self.index.items, **changed}
+            self.index = Index({id: item for id, item in merged.items() if item})
             return
-        for id, item in items.items():
+        for id, item in changed.items():
             self.index.change(id, item)
 
-    def _read_file(self, kind: int, id: str, began_ns: int) -> Item | None:
+    def _read_file(self, kind: int, id: str) -> Item | None:
+        began_ns = time.time_ns()
         path = f"{self.folders[kind]}/{id}{SUFFIX}"
         try:
             data, status = files.read(path)
@@ -296,7 +301,7 @@ class Follower:
         last = self.index.items.get(id)
         if last and last.version == version and last.changed_at == changed_at:
             return last
-        if kind == BOOKMARKS:
+        if kind == _BOOKMARK:
             return new_entry(decode_bookmark(id, data), version, changed_at)
         return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
 

@@ -1,11 +1,11 @@
 """All bookmarks in memory, by id, uri and tag."""
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -13,11 +13,11 @@ from storage.bookmark import PRIVATE, Bookmark, Tombstone
 from storage.numbers import Numbers
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
-_VERSIONS = 1 << 128  # A version is a number of 128 bits.
 UNTAGGED = ""  # The index has bookmarks without tags under this tag.
 
 
-# With gc=False, the garbage collector skips entries. With eq=False, `==` is `is`.
+# With gc=False, the garbage collector skips entries. With eq=False, `in` and `==`
+# need not compare all fields.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file."""
 
@@ -27,6 +27,15 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     tags: tuple[str, ...]  # Folded, in the order of `bookmark.tags`.
     changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
     text: str = ""  # All fields as one folded text, set by the first search.
+
+    @property
+    def sort_key(self) -> str:
+        """The time of creation and the id, such as `2024-02-29T12:00:00Zabc`."""
+        return self.bookmark.created + self.bookmark.id
+
+    @property
+    def modified(self) -> str:
+        return self.bookmark.modified
 
     @property
     def is_public(self) -> bool:
@@ -42,14 +51,24 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
     changed_at: float
 
     @property
+    def sort_key(self) -> str:
+        """The time of deletion and the id, such as `2024-02-29T12:00:00Zabc`."""
+        return self.tombstone.deleted + self.tombstone.id
+
+    @property
+    def modified(self) -> str:
+        return self.tombstone.deleted
+
+    @property
     def is_public(self) -> bool:
         """Whether visitors may know of the bookmark that was deleted."""
         return not self.tombstone.private
 
 
 Item = Entry | TombstoneEntry
-_Item = TypeVar("_Item", Entry, TombstoneEntry)
-_KeysOf = Callable[[Entry], Sequence[str]]
+_Sorted = TypeVar("_Sorted", Entry, TombstoneEntry)
+
+sort_key_of: Callable[[Item], str] = attrgetter("sort_key")
 
 
 class State(msgspec.Struct, frozen=True):
@@ -59,57 +78,43 @@ class State(msgspec.Struct, frozen=True):
     changed_at: float  # When a file or folder last changed, in Unix seconds.
 
 
-_entry_order: Callable[[Entry], Any] = attrgetter(
-    "bookmark.created", "bookmark.id"
-)
-tombstone_order: Callable[[TombstoneEntry], Any] = attrgetter(
-    "tombstone.deleted", "tombstone.id"
-)
+class SortedList(Generic[_Sorted]):
+    """A list of entries or tombstones, oldest first.
 
+    `read` returns the list itself, not a copy. The next change therefore works on
+    a new copy, so that the readers keep a list that never changes.
+    """
 
-class SortedList(Generic[_Item]):
-    """A sorted list. `read` returns it as it is, so the next change copies it first."""
+    __slots__ = ("_items", "_has_readers")
 
-    __slots__ = ("_items", "_order", "_has_readers")
-
-    def __init__(
-        self, sorted_items: list[_Item], order: Callable[[_Item], Any]
-    ) -> None:
-        self._items: list[_Item] = sorted_items
-        self._order: Callable[[_Item], Any] = order
+    def __init__(self, sorted_items: list[_Sorted]) -> None:
+        self._items: list[_Sorted] = sorted_items
         self._has_readers = False
 
     def __len__(self) -> int:
         return len(self._items)
 
     @property
-    def first(self) -> _Item:
+    def first(self) -> _Sorted:
         return self._items[0]
 
-    def read(self) -> Sequence[_Item]:
-        """Return the items. The result never changes."""
+    def read(self) -> Sequence[_Sorted]:
         self._has_readers = True
         return self._items
 
-    def replace(self, old: _Item | None, new: _Item | None) -> None:
-        """Remove `old`, and insert `new`. Both may be None."""
-        if old is None and new is None:
-            return
+    def add(self, item: _Sorted) -> None:
+        self._copy_for_readers()
+        insort(self._items, item, key=sort_key_of)
+
+    def remove(self, item: _Sorted) -> None:
+        self._copy_for_readers()
+        place = bisect_left(self._items, item.sort_key, key=sort_key_of)
+        del self._items[place]
+
+    def _copy_for_readers(self) -> None:
         if self._has_readers:
             self._items = self._items.copy()
             self._has_readers = False
-        if old and new and self._order(old) == self._order(new):
-            # Assignment is much faster, because it moves no other items.
-            self._items[self._place(old)] = new
-            return
-        if old:
-            del self._items[self._place(old)]
-        if new:
-            self._items.insert(self._place(new), new)
-
-    def _place(self, item: _Item) -> int:
-        """Return the index that the item has or would get."""
-        return bisect_left(self._items, self._order(item), key=self._order)
 
 
 class Index:
@@ -118,30 +123,29 @@ class Index:
     Not thread-safe, but the returned sequences never change.
     """
 
-    def __init__(self, items: Mapping[str, Item | None]) -> None:
-        """Index these items, mapped by id. None stands for no item."""
-        self.items = {id: item for id, item in items.items() if item is not None}
-        present = self.items.values()
-        # The latest ctime that an item has or had, in Unix seconds; 0 without items.
-        self.changed_at = max((item.changed_at for item in present), default=0.0)
-        # A sum, so that a change of one item updates it quickly.
-        self.version = sum(item.version for item in present) % _VERSIONS
+    def __init__(self, items: Mapping[str, Item]) -> None:
+        """Index these items by their ids."""
+        self.items = dict(items)
+        entries = [item for item in items.values() if isinstance(item, Entry)]
+        entries.sort(key=sort_key_of)
+        tombstones = [item for item in items.values() if isinstance(item, TombstoneEntry)]
+        tombstones.sort(key=sort_key_of)
+        self._entries = SortedList(entries)
+        self._tombstones = SortedList(tombstones)
+        self._by_tag = _group_by_tag(entries)
+        # Nearly all have one entry, so that each change can make a new list.
+        self._by_uri_key = _group_by_uri_key(entries)
+        self._numbers = Numbers(items)
+
+        # Clients notice changes by the version: a sum, to which `change` can add.
+        self.version = sum(item.version for item in items.values())
+        # The latest ctime of all present and former items, in Unix seconds.
+        self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
         self._latest: str | None = None  # A cache for `latest`.
+
         self._public: Index | None = None  # A cache for `public`.
-
-        entries = [item for item in present if isinstance(item, Entry)]
-        entries.sort(key=_entry_order)
-        tombstones = [item for item in present if isinstance(item, TombstoneEntry)]
-        tombstones.sort(key=tombstone_order)
-        self._entries = SortedList(entries, _entry_order)
-        self._tombstones = SortedList(tombstones, tombstone_order)
-        self._numbers = Numbers(self.items)
-        self._by_uri_key = _group(entries, _uri_keys)
-        self._by_tag = _group(entries, _tag_keys)
-
-        hides_entry = PRIVATE in self._by_tag
         hides_tombstone = any(not entry.is_public for entry in tombstones)
-        self._hides_something = hides_entry or hides_tombstone
+        self._hides_something = hides_tombstone or PRIVATE in self._by_tag
 
     @property
     def public(self) -> "Index":
@@ -155,7 +159,7 @@ class Index:
     def latest(self) -> str:
         """The timestamp of the latest change or deletion."""
         if self._latest is None:
-            times = map(_change_time, self.items.values())
+            times = (item.modified for item in self.items.values())
             self._latest = max(times, default=_EPOCH)
         return self._latest
 
@@ -178,9 +182,7 @@ class Index:
         return self._by_tag[tag].read()
 
     def of_uri_key(self, uri_key: str) -> Sequence[Entry]:
-        if uri_key not in self._by_uri_key:
-            return ()
-        return self._by_uri_key[uri_key].read()
+        return self._by_uri_key.get(uri_key, ())
 
     def count(self, tag: str) -> int:
         """Return how many bookmarks `of_tag` returns."""
@@ -202,104 +204,77 @@ class Index:
     def change(self, id: str, new: Item | None) -> None:
         """Replace the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
-        self._change_items(id, old, new)
-        self._change_latest(old, new)
-        self._change_lists(old, new)
+        if old:
+            self._remove(id, old)
+        if new:
+            self._add(id, new)
         self._change_public(id, new)
 
-    def _change_items(self, id: str, old: Item | None, new: Item | None) -> None:
-        if old:
-            self.version = (self.version - old.version) % _VERSIONS
-        if new:
-            self.version = (self.version + new.version) % _VERSIONS
-            self.changed_at = max(self.changed_at, new.changed_at)
-            self.items[id] = new
-        if new and not old:
-            self._numbers.add(id)
-        if old and not new:
-            del self.items[id]
-            self._numbers.remove(id)
+    def _add(self, id: str, item: Item) -> None:
+        self.items[id] = item
+        self._numbers.add(id)
+        self.version += item.version
+        self.changed_at = max(self.changed_at, item.changed_at)
+        if self._latest is not None:
+            self._latest = max(self._latest, item.modified)
+        if isinstance(item, TombstoneEntry):
+            self._tombstones.add(item)
+            return
+        self._entries.add(item)
+        same_uri = [*self.of_uri_key(item.uri_key), item]
+        self._by_uri_key[item.uri_key] = sorted(same_uri, key=sort_key_of)
+        for tag in _tags_of(item):
+            self._by_tag.setdefault(tag, SortedList([])).add(item)
 
-    def _change_latest(self, old: Item | None, new: Item | None) -> None:
-        if old and _change_time(old) == self._latest:
+    def _remove(self, id: str, item: Item) -> None:
+        del self.items[id]
+        self._numbers.remove(id)
+        self.version -= item.version
+        if item.modified == self._latest:
             self._latest = None
-        elif new and self._latest is not None:
-            self._latest = max(self._latest, _change_time(new))
-
-    def _change_lists(self, old: Item | None, new: Item | None) -> None:
-        self._tombstones.replace(_if_tombstone(old), _if_tombstone(new))
-        old_entry = _if_entry(old)
-        new_entry = _if_entry(new)
-        self._entries.replace(old_entry, new_entry)
-        _replace(self._by_uri_key, _uri_keys, old_entry, new_entry)
-        _replace(self._by_tag, _tag_keys, old_entry, new_entry)
+        if isinstance(item, TombstoneEntry):
+            self._tombstones.remove(item)
+            return
+        self._entries.remove(item)
+        same_uri = [other for other in self.of_uri_key(item.uri_key) if other is not item]
+        self._by_uri_key[item.uri_key] = same_uri
+        if not same_uri:
+            del self._by_uri_key[item.uri_key]
+        for tag in _tags_of(item):
+            self._by_tag[tag].remove(item)
+            if not self._by_tag[tag]:  # A tag without bookmarks is not listed any more.
+                del self._by_tag[tag]
 
     def _change_public(self, id: str, new: Item | None) -> None:
-        if self._public is not None:
-            self._public.change(id, _if_public(new))
-        elif new and not new.is_public:
-            self._hides_something = True
+        if self._public is None:
+            if new and not new.is_public:
+                self._hides_something = True
+        elif new and new.is_public:
+            self._public.change(id, new)
+        else:
+            self._public.change(id, None)
 
 
-def _if_public(item: Item | None) -> Item | None:
-    if item and item.is_public:
-        return item
-    return None
-
-
-def _if_entry(item: Item | None) -> Entry | None:
-    if isinstance(item, Entry):
-        return item
-    return None
-
-
-def _if_tombstone(item: Item | None) -> TombstoneEntry | None:
-    if isinstance(item, TombstoneEntry):
-        return item
-    return None
-
-
-def _uri_keys(entry: Entry) -> Sequence[str]:
-    return (entry.uri_key,)
-
-
-def _tag_keys(entry: Entry) -> Sequence[str]:
+def _tags_of(entry: Entry) -> Sequence[str]:
     return entry.tags or (UNTAGGED,)
 
 
-def _group(
-    entries: Iterable[Entry], keys_of: _KeysOf
-) -> dict[str, SortedList[Entry]]:
+def _group_by_tag(sorted_entries: Iterable[Entry]) -> dict[str, SortedList[Entry]]:
     lists: dict[str, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        for key in keys_of(entry):
-            lists[key].append(entry)
-    return {key: SortedList(lists[key], _entry_order) for key in lists}
+    for entry in sorted_entries:
+        for tag in _tags_of(entry):
+            lists[tag].append(entry)
+    return {tag: SortedList(lists[tag]) for tag in lists}
 
 
-def _replace(
-    lists: dict[str, SortedList[Entry]],
-    keys_of: _KeysOf,
-    old: Entry | None,
-    new: Entry | None,
-) -> None:
-    """Replace an entry in the list of each of its keys."""
-    old_keys = set(keys_of(old) if old else ())
-    new_keys = set(keys_of(new) if new else ())
-    for key in old_keys & new_keys:
-        lists[key].replace(old, new)
-    for key in new_keys - old_keys:
-        lists.setdefault(key, SortedList([], _entry_order)).replace(None, new)
-    for key in old_keys - new_keys:
-        lists[key].replace(old, None)
-        if not lists[key]:  # A tag without bookmarks is not listed any more.
-            del lists[key]
-
-
-def _change_time(item: Item) -> str:
-    if isinstance(item, Entry):
-        return item.bookmark.modified
-    return item.tombstone.deleted
+def _group_by_uri_key(sorted_entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    lists: dict[str, list[Entry]] = {}
+    for entry in sorted_entries:
+        if entry.uri_key in lists:
+            lists[entry.uri_key].append(entry)
+        else:
+            lists[entry.uri_key] = [entry]
+    return lists
 
 
 def count_tags(

@@ -98,12 +98,13 @@ class Store(Reader):
                         keeps_deleted=self.trash.keep_deleted != 0,
                     )
                     yield transaction
-                    transaction.publish(opened)
+                    transaction.publish()
                     self.trash.expire(folders)
             finally:
                 # Sync even after an error, because some changes may be stored.
                 if transaction:
                     transaction.sync()
+            transaction.remove_files()
 
     def expire(self) -> None:
         """Remove expired files from the trash. Only logs errors."""

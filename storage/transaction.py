@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from storage.errors import (
     OutcomeUnknown,
     StorageError,
 )
-from storage.follower import BOOKMARKS, Follower, new_entry
+from storage.follower import Follower, new_entry
 from storage.index import Entry, State
 from storage.known_files import SUFFIX
 from storage.lock import OpenFolders
@@ -30,11 +31,9 @@ log = logging.getLogger("bookmarks")
 
 
 class _Put(NamedTuple):
-    """A bookmark to store, and the content of its file."""
-
     entry: Entry
-    before: Entry | None  # The stored bookmark that it replaces.
-    data: bytes
+    content: bytes  # Of its file.
+    replaced: Entry | None  # The stored bookmark. Its file must not have changed.
 
 
 class Transaction:
@@ -58,17 +57,18 @@ class Transaction:
         self._puts: dict[str, _Put] = {}  # By id.
         self._ids_by_uri_key: dict[str, str] = {}  # The ids in `_puts`.
         self._numbers: set[int] = set()  # The numbers of these ids.
-        self._deleted: list[Entry] = []
-        # The ids of bookmarks whose files are only synced.
+        self._deleted: dict[str, Entry] = {}  # By id.
+        # These files are only synced, because another program may have written them
+        # without a sync.
         self._unchanged: set[str] = set()
-        # The ids of deleted bookmarks whose files `sync` removes.
+        # The ids of files that `remove_files` removes.
         self._to_erase: list[str] = []  # An error is raised.
         self._to_clean_up: list[str] = []  # An error is only logged.
 
         self._has_published_some = False
-        self._has_published_all = False
-        # Each folder that has new files, and one of these files.
+        # Each folder with new files, and an open one of these files.
         self._folders_to_sync: list[tuple[int, int]] = []
+        self._until_synced = ExitStack()
 
     # --- Reading ---
 
@@ -127,43 +127,46 @@ class Transaction:
             if not is_used and number not in self._numbers:
                 return id
 
-    def put(
-        self,
-        bookmark: Bookmark,
-        before: Entry | None = None,
-        restored_file: bytes = b"",
-    ) -> Entry:
+    def add(self, bookmark: Bookmark, restored_content: bytes = b"") -> Entry:
+        """Store a new bookmark, with the unknown members of `restored_content`."""
+        if self.find(bookmark.id):
+            raise Conflict(bookmark.id)
+        return self._put(bookmark, restored_content, None)
+
+    def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
         """Store a bookmark in place of `before`, or as a new bookmark.
 
-        A restored bookmark keeps unknown members of `restored_file`. Raises Conflict
-        if another bookmark has the uri or id, Gone, Unreadable, or Invalid if the
-        file would be too large.
+        - Raises Conflict if another bookmark has the uri or id.
+        - Raises Gone or Unreadable by the file of the uri or id.
+        - Raises Busy if another program has just changed the file.
+        - Raises Invalid if the file would be too large.
         """
-        id = bookmark.id
-        if before and bookmark is before.bookmark:
-            # Another program may have written the file without a sync.
-            self._unchanged.add(id)
+        if before is None:
+            return self.add(bookmark)
+        if bookmark is before.bookmark:
+            self._unchanged.add(bookmark.id)
             return before
-        if before is None and self.find(id):
-            raise Conflict(id)
-        stored, content = self._replaced_by(id, before)
-        data = encode(bookmark, content or restored_file)
-        entry = new_entry(bookmark, digest(data), time.time())
-        self._refuse_uri_of_another(entry, before)
-        self._puts[id] = _Put(entry, stored, data)
-        self._ids_by_uri_key[entry.uri_key] = id
-        self._numbers.add(number_of_id(id))
-        return entry
+        return self._put(bookmark, self._content_of(before), before)
 
-    def _replaced_by(
-        self, id: str, before: Entry | None
-    ) -> tuple[Entry | None, bytes]:
-        """Return the stored bookmark, and the content that `put` replaces."""
-        if id in self._puts:  # This transaction has changed it already.
-            return self._puts[id].before, self._puts[id].data
-        if before:
-            return before, self._read_unchanged(before)
-        return None, b""
+    def _content_of(self, entry: Entry) -> bytes:
+        earlier_put = self._puts.get(entry.bookmark.id)
+        if earlier_put:
+            return earlier_put.content
+        return self._read_unchanged(entry)
+
+    def _put(
+        self, bookmark: Bookmark, previous_content: bytes, before: Entry | None
+    ) -> Entry:
+        content = encode(bookmark, previous_content)
+        entry = new_entry(bookmark, digest(content), time.time())
+        self._refuse_uri_of_another(entry, before)
+        replaced = before
+        if bookmark.id in self._puts:  # Then `before` is not stored yet.
+            replaced = self._puts[bookmark.id].replaced
+        self._puts[bookmark.id] = _Put(entry, content, replaced)
+        self._ids_by_uri_key[entry.uri_key] = bookmark.id
+        self._numbers.add(number_of_id(bookmark.id))
+        return entry
 
     def _refuse_uri_of_another(
         self, entry: Entry, before: Entry | None
@@ -177,101 +180,45 @@ class Transaction:
 
     def delete(self, entry: Entry) -> None:
         """Delete a bookmark: store a tombstone, which hides the bookmark's file."""
-        self._deleted.append(entry)
+        self._deleted[entry.bookmark.id] = entry
         if not self._keeps_deleted:
             self._to_clean_up.append(entry.bookmark.id)
 
     def remove_restored(self, id: str) -> None:
-        """Let `sync` remove the old file of a restored bookmark. Errors are only logged."""
+        """Let `remove_files` remove the old file. Errors are only logged."""
         self._to_clean_up.append(id)
 
     def erase(self, id: str) -> None:
-        """Let `sync` remove a deleted bookmark's file."""
+        """Let `remove_files` remove a deleted bookmark's file."""
         self._to_erase.append(id)
 
-    # --- Storing ---
+    # --- Storing, in three phases: publish, sync, remove_files ---
 
-    def publish(self, until_synced: ExitStack) -> None:
-        """Write and sync all new files, then give them their names.
+    def publish(self) -> None:
+        """Write all new files, sync them, then give them their names.
 
-        One file of each folder stays open for `sync`. Raises Busy if another program
-        has changed a file, or OutcomeUnknown if some changes may be stored.
+        A power cut before the names leaves the old files. Raises Busy if another
+        program has changed a file, or OutcomeUnknown if some changes may be stored.
         """
-        with ExitStack() as until_published:
-            unchanged = self._open_unchanged(until_published)
-            puts = [
-                (put, self._stage(until_published, put))
-                for put in self._puts.values()
-            ]
-            deletions = [
-                (entry, self._stage_tombstone(until_published, entry))
-                for entry in self._deleted
-            ]
-            bookmarks = unchanged + [file.descriptor for _, file in puts]
-            tombstones = [file.descriptor for _, file in deletions]
-            files.sync(bookmarks + tombstones)
-            if bookmarks:
-                self._sync_later(self.folders.bookmarks, bookmarks[0], until_synced)
-            if tombstones:
-                self._sync_later(self.folders.tombstones, tombstones[0], until_synced)
-            self._publish_all(puts, deletions)
-
-    def _sync_later(self, folder: int, new_file: int, until_synced: ExitStack) -> None:
-        with files.translate_disk_errors():
-            file = os.dup(new_file)
-        until_synced.callback(files.close, file)
-        self._folders_to_sync.append((folder, file))
-
-    def _publish_all(
-        self,
-        puts: list[tuple[_Put, files.Staged]],
-        deletions: list[tuple[Entry, files.Staged]],
-    ) -> None:
-        try:
-            for put, file in puts:
-                self._publish(put, file)
-            for entry, file in deletions:
-                self._publish_tombstone(entry, file)
-        except StorageError as error:
-            if not self._has_published_some:
-                raise
-            message = f"{error} Some of the changes may be stored."
-            raise OutcomeUnknown(message) from error
-        self._has_published_all = True
-
-    def sync(self) -> None:
-        """Make the published names durable, then remove files of deleted bookmarks.
-
-        In this order, a power cut loses no bookmark. Raises OutcomeUnknown, or another
-        StorageError.
-        """
-        for folder, new_file in self._folders_to_sync:
-            files.sync_folder(folder, new_file)
-        if self._has_published_some:
-            self.folders.require_in_place()
-        if self._has_published_all:
-            self._remove_files()
-
-    def _remove_files(self) -> None:
-        self._remove(self._to_erase)
-        try:
-            self._remove(self._to_clean_up)
-        except StorageError as error:
-            folder = self._follower.folders[BOOKMARKS]
-            log.warning(
-                "Files of deleted bookmarks remain in %s: %s", folder, error
-            )
-
-    def _remove(self, ids: list[str]) -> None:
-        if not ids:
-            return
-        # Another process may not have synced the tombstones yet.
-        files.sync_folder(self.folders.tombstones)
-        for id in ids:
-            # A restored backup may have removed the tombstone.
-            if read_tombstone(self.folders, id):
-                files.remove(id + SUFFIX, self.folders.bookmarks)
-        files.sync_folder(self.folders.bookmarks)
+        with ExitStack() as opened:
+            bookmarks = self._stage_bookmarks(opened)
+            tombstones = self._stage_tombstones(opened)
+            new_bookmarks = [file.descriptor for file in bookmarks.values()]
+            new_bookmarks += self._open_unchanged(opened)
+            new_tombstones = [file.descriptor for file in tombstones.values()]
+            files.sync(new_bookmarks + new_tombstones)
+            if new_bookmarks:
+                self._sync_later(self.folders.bookmarks, new_bookmarks[0])
+            if new_tombstones:
+                self._sync_later(self.folders.tombstones, new_tombstones[0])
+            try:
+                self._publish_bookmarks(bookmarks)
+                self._publish_tombstones(tombstones)
+            except StorageError as error:
+                if not self._has_published_some:
+                    raise
+                message = f"{error} Some of the changes may be stored."
+                raise OutcomeUnknown(message) from error
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
         descriptors = []
@@ -282,30 +229,73 @@ class Transaction:
                 descriptors.append(opened.enter_context(file))
         return descriptors
 
-    def _stage(self, opened: ExitStack, put: _Put) -> files.Staged:
-        name = put.entry.bookmark.id + SUFFIX
-        file = files.Staged(self.folders.bookmarks, name, put.data)
-        return opened.enter_context(file)
+    def _stage_bookmarks(self, opened: ExitStack) -> dict[str, files.Staged]:
+        staged = {}
+        for id, put in self._puts.items():
+            file = files.Staged(self.folders.bookmarks, id + SUFFIX, put.content)
+            staged[id] = opened.enter_context(file)
+        return staged
 
-    def _stage_tombstone(self, opened: ExitStack, entry: Entry) -> files.Staged:
-        id = entry.bookmark.id
-        data = encode(Tombstone(id, now(), private=not entry.is_public))
-        file = files.Staged(self.folders.tombstones, id + SUFFIX, data)
-        return opened.enter_context(file)
+    def _stage_tombstones(self, opened: ExitStack) -> dict[str, files.Staged]:
+        staged = {}
+        for id, entry in self._deleted.items():
+            content = encode(Tombstone(id, now(), private=not entry.is_public))
+            file = files.Staged(self.folders.tombstones, id + SUFFIX, content)
+            staged[id] = opened.enter_context(file)
+        return staged
 
-    def _publish(self, put: _Put, file: files.Staged) -> None:
-        if put.before:
-            self._read_unchanged(put.before)
-            file.publish()
-        else:
+    def _sync_later(self, folder: int, new_file: int) -> None:
+        """Let `sync` sync a folder, which needs an open file of the folder."""
+        with files.translate_disk_errors():
+            file = os.dup(new_file)
+        self._until_synced.callback(files.close, file)
+        self._folders_to_sync.append((folder, file))
+
+    def _publish_bookmarks(self, staged: dict[str, files.Staged]) -> None:
+        for id, file in staged.items():
+            put = self._puts[id]
+            if put.replaced:
+                self._read_unchanged(put.replaced)
+                file.publish()
+            else:
+                file.publish_new()
+            self._has_published_some = True
+            put.entry.changed_at = file.changed_at
+
+    def _publish_tombstones(self, staged: dict[str, files.Staged]) -> None:
+        for id, file in staged.items():
+            self._read_unchanged(self._deleted[id])
             file.publish_new()
-        self._has_published_some = True
-        put.entry.changed_at = file.changed_at
+            self._has_published_some = True
 
-    def _publish_tombstone(self, entry: Entry, file: files.Staged) -> None:
-        self._read_unchanged(entry)
-        file.publish_new()
-        self._has_published_some = True
+    def sync(self) -> None:
+        """Make the names of the published files durable. Raises OutcomeUnknown."""
+        with self._until_synced:
+            for folder, new_file in self._folders_to_sync:
+                files.sync_folder(folder, new_file)
+        if self._has_published_some:
+            self.folders.require_in_place()
+
+    def remove_files(self) -> None:
+        """Remove files of deleted bookmarks. Raises a StorageError.
+
+        Only after `sync`, so that a power cut loses no restored bookmark.
+        """
+        self._remove(self._to_erase)
+        try:
+            self._remove(self._to_clean_up)
+        except StorageError as error:
+            folder = self._follower.folders.bookmarks
+            log.warning(
+                "Files of deleted bookmarks remain in %s: %s", folder, error
+            )
+
+    def _remove(self, ids: Sequence[str]) -> None:
+        if ids:
+            remove_deleted(self.folders, ids)
+            files.sync_folder(self.folders.bookmarks)
+
+    # --- Files ---
 
     def _sync_tombstone(self, id: str) -> None:
         folder = self.folders.tombstones
@@ -321,6 +311,21 @@ class Transaction:
             if digest(content) == found.version:
                 return content
         raise Busy(f"Another program has just changed {name}. Try again.")
+
+
+def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> None:
+    """Remove files of deleted bookmarks, but only if their tombstones are durable.
+
+    Raises a StorageError.
+    """
+    if not ids:
+        return
+    # Another process may have written tombstones that it has not synced yet.
+    files.sync_folder(folders.tombstones)
+    for id in ids:
+        # A restored backup may have removed the tombstone.
+        if read_tombstone(folders, id):
+            files.remove(id + SUFFIX, folders.bookmarks)
 
 
 def read_tombstone(folders: OpenFolders, id: str) -> Tombstone | None:

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from storage import files
 from storage.bookmark import Bookmark, Tombstone, now, timestamp
 from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
-from storage.follower import BOOKMARKS, Follower
-from storage.index import Entry, TombstoneEntry, tombstone_order
+from storage.follower import Follower
+from storage.index import Entry, TombstoneEntry, sort_key_of
 from storage.known_files import SUFFIX
 from storage.lock import OpenFolders
 from storage.record import decode_bookmark
-from storage.transaction import Transaction, read_tombstone
+from storage.transaction import Transaction, remove_deleted
 
 log = logging.getLogger("bookmarks")
 
@@ -49,10 +49,10 @@ class Trash:
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # The number of tombstones that `expire` has handled, and the sort key of the
-        # last: its time and id.
+        # `expire` has handled the oldest tombstones: this number of them, up to this
+        # sort key.
         self._handled_count = 0
-        self._last_handled = ("", "")
+        self._last_handled_key = ""
 
     def find(
         self, limit: int, offset: int
@@ -65,7 +65,7 @@ class Trash:
             tombstones = self._follower.refresh().tombstones
         first_kept = self._count_expired(tombstones)
         with files.translate_disk_errors("The data folder cannot be read"):
-            names = set(os.listdir(self._follower.folders[BOOKMARKS]))
+            names = set(os.listdir(self._follower.folders.bookmarks))
         kept = [
             entry.tombstone
             for entry in reversed(tombstones[first_kept:])
@@ -79,7 +79,7 @@ class Trash:
     ) -> list[DeletedBookmark]:
         found = []
         for tombstone in tombstones:
-            path = self._follower.folders[BOOKMARKS] / (tombstone.id + SUFFIX)
+            path = self._follower.folders.bookmarks / (tombstone.id + SUFFIX)
             # `bookmarks check` reports these errors.
             with suppress(FileNotFoundError, files.BadFile, Invalid):
                 data, _ = files.read(path)
@@ -99,27 +99,26 @@ class Trash:
         expired = self._expired()
         if not expired:
             return
-        self._last_handled = tombstone_order(expired[-1])
-        self._handled_count = self._count_up_to_last_handled(self._tombstones())
+        self._last_handled_key = expired[-1].sort_key
+        self._handled_count = _count_up_to(self._last_handled_key, self._tombstones())
+        ids = [entry.tombstone.id for entry in expired]
         try:
-            _remove(folders, [entry.tombstone.id for entry in expired])
+            remove_deleted(folders, [id for id in ids if _is_bookmark_of(id, folders)])
         except StorageError as error:
             log.warning(
                 "Files of deleted bookmarks remain in %s: %s",
-                self._follower.folders[BOOKMARKS],
+                self._follower.folders.bookmarks,
                 error,
             )
 
     def _expired(self) -> Sequence[TombstoneEntry]:
         tombstones = self._tombstones()
-        start = self._count_up_to_last_handled(tombstones)
+        start = _count_up_to(self._last_handled_key, tombstones)
         if start != self._handled_count:
-            start = 0  # Another program has changed older tombstones.
+            # Another program has added or removed old tombstones, so begin again.
+            start = 0
         stop = self._count_expired(tombstones)
         return tombstones[start : min(stop, start + MAX_EXPIRED)]
-
-    def _count_up_to_last_handled(self, tombstones: Sequence[TombstoneEntry]) -> int:
-        return bisect_right(tombstones, self._last_handled, key=tombstone_order)
 
     def _tombstones(self) -> Sequence[TombstoneEntry]:
         with self._follower.mutex:
@@ -128,8 +127,11 @@ class Trash:
     def _count_expired(self, tombstones: Sequence[TombstoneEntry]) -> int:
         if self.keep_deleted is None:
             return 0
-        oldest_key = (oldest_kept(self.keep_deleted), "")
-        return bisect_left(tombstones, oldest_key, key=tombstone_order)
+        return _count_up_to(oldest_kept(self.keep_deleted), tombstones)
+
+
+def _count_up_to(sort_key: str, tombstones: Sequence[TombstoneEntry]) -> int:
+    return bisect_right(tombstones, sort_key, key=sort_key_of)
 
 
 def oldest_kept(keep_deleted: int) -> str:
@@ -137,54 +139,49 @@ def oldest_kept(keep_deleted: int) -> str:
     return timestamp(max(time.time() - keep_deleted * _SECONDS_OF_DAY, 0))
 
 
-def _remove(folders: OpenFolders, ids: Sequence[str]) -> None:
-    present = [id for id in ids if not files.is_missing(id + SUFFIX, folders.bookmarks)]
-    if not present:
-        return
-    # Another process may not have synced the tombstones yet.
-    files.sync_folder(folders.tombstones)
-    for id in present:
-        name = id + SUFFIX
-        with suppress(FileNotFoundError, files.BadFile, Invalid):
-            data, _ = files.read(name, folders.bookmarks)
-            decode_bookmark(id, data)  # Another file may be at the path.
-            if read_tombstone(folders, id):
-                files.remove(name, folders.bookmarks)
+def _is_bookmark_of(id: str, folders: OpenFolders) -> bool:
+    """Return whether the file of an id is a bookmark that has this id."""
+    try:
+        data, _ = files.read(id + SUFFIX, folders.bookmarks)
+        decode_bookmark(id, data)
+    except (FileNotFoundError, files.BadFile, Invalid):
+        return False
+    return True
 
 
-def restore(folder: Transaction, id: str) -> Entry:
+def restore(transaction: Transaction, id: str) -> Entry:
     """Store a deleted bookmark under a new id, and return it.
 
     Raises NotFound if it is not in the trash, Conflict if its address is saved
     again, or Unreadable.
     """
-    content = _read(folder, id)
+    content = _read(transaction, id)
     try:
         deleted = decode_bookmark(id, content)
     except Invalid as error:
         raise Unreadable(id, str(error)) from None
     # Clients that ask for recent changes find the bookmark by its new time.
     modified = max(now(), deleted.created)
-    bookmark = replace(deleted, id=folder.mint(), modified=modified)
-    entry = folder.put(bookmark, restored_file=content)
-    folder.remove_restored(id)
+    bookmark = replace(deleted, id=transaction.mint(), modified=modified)
+    entry = transaction.add(bookmark, content)
+    transaction.remove_restored(id)
     return entry
 
 
-def erase(folder: Transaction, id: str) -> None:
+def erase(transaction: Transaction, id: str) -> None:
     """Remove the file of a deleted bookmark; its tombstone stays.
 
     Raises NotFound if it is not in the trash, or Unreadable.
     """
-    _read(folder, id)
-    folder.erase(id)
+    _read(transaction, id)
+    transaction.erase(id)
 
 
-def _read(folder: Transaction, id: str) -> bytes:
-    if not _is_deleted(folder, id):
+def _read(transaction: Transaction, id: str) -> bytes:
+    if not _is_deleted(transaction, id):
         raise NotFound(id)
     try:
-        content, _ = files.read(id + SUFFIX, folder.folders.bookmarks)
+        content, _ = files.read(id + SUFFIX, transaction.folders.bookmarks)
     except FileNotFoundError:
         raise NotFound(id) from None
     except files.BadFile as error:
@@ -192,9 +189,9 @@ def _read(folder: Transaction, id: str) -> bytes:
     return content
 
 
-def _is_deleted(folder: Transaction, id: str) -> bool:
+def _is_deleted(transaction: Transaction, id: str) -> bool:
     try:
-        folder.find(id)
+        transaction.find(id)
     except Gone:
         return True
     return False
