@@ -13,7 +13,7 @@ MAX_CHANGES = 200
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-# Checks the state of the collection. Raises PreconditionFailed.
+# Checks the state of the store. Raises PreconditionFailed.
 Condition = Callable[[State], None]
 
 _ERRORS_OF_ONE_BOOKMARK = (Invalid, NotFound, Gone, Unreadable)
@@ -49,7 +49,7 @@ def change_in_batches(
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)
-        require = None  # The first batch has changed the state.
+        require = None  # Our own first batch has changed the state.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
@@ -75,18 +75,20 @@ def change_batch(
     If Busy, Full or Unavailable is raised, some items may have been changed.
     """
     outcomes: list[Outcome[_Item, _Result]] = []
-    with store.transaction() as folder:
+    with store.transaction() as transaction:
         if require:
-            require(folder.state)
+            require(transaction.state)
         for item in items:
-            outcomes.append(_change_one(folder, item, change))
+            outcomes.append(_change_one(transaction, item, change))
     return outcomes
 
 
 def _change_one(
-    folder: Transaction, item: _Item, change: Callable[[Transaction, _Item], _Result]
+    transaction: Transaction,
+    item: _Item,
+    change: Callable[[Transaction, _Item], _Result],
 ) -> Outcome[_Item, _Result]:
     try:
-        return Done(item, change(folder, item))
+        return Done(item, change(transaction, item))
     except _ERRORS_OF_ONE_BOOKMARK as error:
         return Failed(item, error)
