@@ -86,10 +86,11 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 
 
 class Lock:
-    """An exclusive lock on the folder of bookmarks, for all threads and processes.
+    """An exclusive lock on a data folder, for all threads and processes.
 
-    Threads take turns. The process that has locked `data` is the next to lock
-    `bookmarks`, so that a busy process does not get this lock again and again.
+    Threads take turns first, then processes: a process locks the folder `data`, which
+    is the queue, waits for `bookmarks`, which is the lock itself, and unlocks `data`.
+    So a busy process does not get the lock again and again.
     """
 
     def __init__(self) -> None:
@@ -101,17 +102,17 @@ class Lock:
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Unavailable, or Busy after LOCK_SECONDS in which no thread of this
-        process had the lock.
+        Waits while other threads get the lock. Raises Busy if none does for
+        LOCK_SECONDS, or Unavailable.
         """
         asked_at = time.monotonic()
 
-        def is_wait_over() -> bool:
+        def is_timed_out() -> bool:
             last_progress_at = max(asked_at, self._held_at)
             return time.monotonic() > last_progress_at + LOCK_SECONDS
 
-        with self._turns.take(is_wait_over):
-            self._lock_in_turn(folders, is_wait_over)
+        with self._turns.take(is_timed_out):
+            self._lock_as_next_process(folders, is_timed_out)
             self._held_at = time.monotonic()
             try:
                 yield
@@ -119,25 +120,26 @@ class Lock:
                 self._unlock(folders.bookmarks)
                 self._held_at = time.monotonic()
 
-    def _lock_in_turn(
-        self, folders: OpenFolders, is_wait_over: Callable[[], bool]
+    def _lock_as_next_process(
+        self, folders: OpenFolders, is_timed_out: Callable[[], bool]
     ) -> None:
-        self._lock(folders.data, is_wait_over)
+        self._lock(folders.data, is_timed_out)
         try:
-            self._lock(folders.bookmarks, is_wait_over)
+            self._lock(folders.bookmarks, is_timed_out)
         finally:
             self._unlock(folders.data)
 
-    def _lock(self, folder: int, is_wait_over: Callable[[], bool]) -> None:
-        self._locked.add(folder)  # First, so that a child forked now closes it.
+    def _lock(self, folder: int, is_timed_out: Callable[[], bool]) -> None:
+        # Add it first, because a child that is forked now must close its copy.
+        self._locked.add(folder)
         try:
-            _flock(folder, is_wait_over)
+            _flock(folder, is_timed_out)
         except StorageError:
             self._locked.discard(folder)
             raise
 
     def _unlock(self, folder: int) -> None:
-        # Closing is not enough if a forked child has a copy of the descriptor.
+        # Closing unlocks the folder only if no forked child has a copy.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
         self._locked.discard(folder)
@@ -150,7 +152,11 @@ class Lock:
 
 
 class _Turns:
-    """A lock that threads get in the order in which they ask."""
+    """A lock that threads get in the order in which they ask.
+
+    A thread that asks again at once would often overtake those that wait for a
+    `threading.Lock`.
+    """
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -158,15 +164,15 @@ class _Turns:
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def take(self, is_wait_over: Callable[[], bool]) -> Iterator[None]:
+    def take(self, is_timed_out: Callable[[], bool]) -> Iterator[None]:
         """Take the lock for a `with` block. Raises Busy when the wait is over."""
-        self._wait(is_wait_over)
+        self._wait(is_timed_out)
         try:
             yield
         finally:
             self._pass_on()
 
-    def _wait(self, is_wait_over: Callable[[], bool]) -> None:
+    def _wait(self, is_timed_out: Callable[[], bool]) -> None:
         with self._mutex:
             if not self._is_taken:
                 self._is_taken = True
@@ -175,25 +181,26 @@ class _Turns:
             self._waiting.append(turn)
         while not turn.wait(0.1):
             with self._mutex:
-                if is_wait_over() and not turn.is_set():
+                has_got_turn = turn.is_set()  # Since the wait ended.
+                if is_timed_out() and not has_got_turn:
                     self._waiting.remove(turn)
                     raise Busy(_BUSY_TEXT)
 
     def _pass_on(self) -> None:
         with self._mutex:
-            if self._waiting:
+            if self._waiting:  # The lock stays taken, by the next thread.
                 self._waiting.popleft().set()
             else:
                 self._is_taken = False
 
 
-def _flock(descriptor: int, is_wait_over: Callable[[], bool]) -> None:
+def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
     pause = 0.0001  # Seconds. Most writers soon release the lock.
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if is_wait_over():
+            if is_timed_out():
                 raise Busy(_BUSY_TEXT) from None
         except OSError as error:
             raise Unavailable(
