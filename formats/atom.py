@@ -72,8 +72,9 @@ def _title(listing: Listing) -> str:
 
 def _page_links(listing: Listing) -> str:
     links = ""
-    for relation, url in listing.links.items():
-        if relation == "prev":
+    for name, url in listing.links.items():
+        relation = name
+        if name == "prev":
             relation = "previous"  # RFC 5005 section 3
         links += f'<link rel="{relation}" href="{escape_attribute(url)}"/>\n'
     return links

@@ -38,9 +38,10 @@ def serve(options: argparse.Namespace) -> int:
 
 
 def _set_log_levels() -> None:
+    # `AccessLog` alone logs there.
+    logging.getLogger("bookmarks.access").setLevel(logging.INFO)
     # waitress would log a warning for each request that waits for a thread.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    logging.getLogger("bookmarks.access").setLevel(logging.INFO)
 
 
 def _open(app: Any) -> None:

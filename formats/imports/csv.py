@@ -216,8 +216,10 @@ def _is_right_uri(uri: str, row: _Row) -> bool:
     if not URI.fullmatch(uri) or '"' in uri or uri not in row.text:
         return False
     is_closed = row.text.count('"') % 2 == 0
+    if is_closed:
+        return True
     # After an unclosed quotation mark, the last cell may include others.
-    return is_closed or row.cells[-1].strip() != uri
+    return row.cells[-1].strip() != uri
 
 
 def _skip(row: _Row, row_text: str, reason: str) -> ImportedEntry:

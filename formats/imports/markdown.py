@@ -1,7 +1,7 @@
 """Find the links and headings in a line of Markdown."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from formats.imports.entry import SCHEME, URI
@@ -67,14 +67,15 @@ def find_links(line: str) -> Iterator[_Fields]:
     """Yield the fields of each link, and of the other addresses in a line with a link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
-    links = list(_LINK.finditer(text))
-    if not links:
+    first = _LINK.search(text)
+    if not first:
         return
-    first = _link_fields(links[0]) | {"tags": split_tags(tags.removesuffix("-->"))}
-    if len(links) == 1:
-        yield from _read_single_link(text, links[0], first)
+    fields = _link_fields(first) | {"tags": split_tags(tags.removesuffix("-->"))}
+    second = _LINK.search(text, first.end())
+    if second:
+        yield from _read_several_links(text, first, second, fields)
     else:
-        yield from _read_several_links(text, links, first)
+        yield from _read_single_link(text, first, fields)
 
 
 def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterator[_Fields]:
@@ -90,17 +91,17 @@ def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterat
 
 
 def _read_several_links(
-    text: str, links: Sequence[re.Match[str]], first: _Fields
+    text: str, first: re.Match[str], second: re.Match[str], fields: _Fields
 ) -> Iterator[_Fields]:
     """Take the text between the first two links as the description of the first.
 
     `[a](b:c) is a book, [d](e:f) or g://h` → b:c, "is a book", e:f and g://h
     """
-    description = _without_marks(text[links[0].end() : links[1].start()])
+    description = _without_marks(text[first.end() : second.start()])
     if " " in description:  # Not a single word, such as "and".
-        first["description"] = description
-    yield first
-    yield from map(_link_fields, links[1:])
+        fields["description"] = description
+    yield fields
+    yield from map(_link_fields, _LINK.finditer(text, second.start()))
     yield from _find_bare_addresses(text)
 
 

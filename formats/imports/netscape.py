@@ -65,10 +65,9 @@ _LISTS = frozenset(["dl", "ul", "ol"])
 _ENDS_OF_LISTS = frozenset(["/dl", "/ul", "/ol"])
 # An entry is `<A HREF="a:b">title</A> <DD>description`.
 _TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
+_ENDS_OF_HEADINGS = frozenset("/h1 /h2 /h3 /h4 /h5 /h6".split())
 # An entry ends before these tags, and before a new part of the file.
-_ENDS_OF_ENTRY = frozenset(
-    "a dt hr h1 h2 h3 h4 h5 h6 /h1 /h2 /h3 /h4 /h5 /h6 dl ul ol /dl /ul /ol".split()
-)
+_ENDS_OF_ENTRY = _HEADINGS | _ENDS_OF_HEADINGS | _LISTS | _ENDS_OF_LISTS | {"a", "dt", "hr"}
 # In a description, these tags are markup.
 _MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())
 
@@ -94,21 +93,21 @@ class _Item(NamedTuple):
 
 def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
     """Join each link with its description: `<A>b<DD>c` → _Item(Token("a", text="b"), "c")."""
-    tag = next(tokens)
+    current = next(tokens)
     description: list[str] = []
     is_in_description = False
     for token in tokens:
         if token.name == "dd":
-            is_in_description = tag.name == "a"  # Otherwise, a folder is described.
+            is_in_description = current.name == "a"  # Otherwise, a folder is described.
         elif token.name not in _MARKUP_IN_DESCRIPTION:
             is_in_description = False
         if is_in_description:
             description.append(token.text)
         elif token.name not in _TAGS_IN_ENTRY:
-            yield _Item(tag, "".join(description))
-            tag = token
+            yield _Item(current, "".join(description))
+            current = token
             description = []
-    yield _Item(tag, "".join(description), is_cut_off=tag.is_unclosed)
+    yield _Item(current, "".join(description), is_cut_off=current.is_unclosed)
 
 
 class _Reader:

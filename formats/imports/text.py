@@ -192,10 +192,11 @@ _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and 
 
 def _find_links(line: str) -> Iterator[_Fields]:
     fields = _read_clear_form(line)
-    item = _LIST_MARKER.sub("", line)
     if fields:
         yield fields
-    elif org.has_link(item):
+        return
+    item = _LIST_MARKER.sub("", line)
+    if org.has_link(item):
         yield from org.find_links(item)
     elif markdown.has_link(item):
         yield from markdown.find_links(item)
