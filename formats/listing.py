@@ -99,13 +99,13 @@ class Listing:
 
     @cached_property
     def has_long_filter(self) -> bool:
-        """Whether the filter is too long for links, such as those that sort the list."""
+        """Whether the filter is too long for the usual links of a page to repeat it."""
         return not self.can_repeat_filter(_LINKS_OF_PAGE)
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
         """Return whether the filter is short enough for this many links to repeat it.
 
-        Otherwise, the links would be much longer than the bookmarks.
+        A long filter in every link would make the page huge.
         """
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links

@@ -49,7 +49,7 @@ def change_in_batches(
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, require)
-        require = None  # Our own first batch has changed the state.
+        require = None  # The first batch has changed the state, so it would fail.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:

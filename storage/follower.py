@@ -61,13 +61,13 @@ class Follower:
         self.index = Index({})
         self._changed_at = 0.0  # The latest ctime of a file or folder.
         self._known = _Known(KnownFiles(), KnownFiles())
-        # Why the file of an id cannot be used.
+        # By id, why its file cannot be used: it is unreadable or invalid.
         self._errors: dict[str, StorageError] = {}
-        # The ids of these files that could not be read, and when to read them again.
+        # The ids of the unreadable files. They are read again at `_retry_at`.
         self._unreadable: set[str] = set()
         self._retry_at = 0.0  # On the monotonic clock.
-        # The former uri of an id with an invalid file. No other bookmark may get it,
-        # because an editor may still be writing the file.
+        # By id, the last uri of a bookmark whose file is invalid now. No other bookmark
+        # may get this uri, because an editor may still be writing the file.
         self._uri_keys_of_invalid_files: dict[str, str] = {}
 
     @property

@@ -181,7 +181,8 @@ class _Turns:
             self._waiting.append(turn)
         while not turn.wait(0.1):
             with self._mutex:
-                has_got_turn = turn.is_set()  # Since the wait ended.
+                # Another thread may have passed the lock on just now.
+                has_got_turn = turn.is_set()
                 if is_timed_out() and not has_got_turn:
                     self._waiting.remove(turn)
                     raise Busy(_BUSY_TEXT)

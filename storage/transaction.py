@@ -118,7 +118,7 @@ class Transaction:
     # --- Changing ---
 
     def mint(self) -> str:
-        """Return a new id with a new number, which some clients use instead."""
+        """Return a new id. Some clients use the number in an id, so it is new, too."""
         while True:
             id = self._minter.mint()
             number = number_of_id(id)
@@ -245,7 +245,7 @@ class Transaction:
         return staged
 
     def _sync_later(self, folder: int, new_file: int) -> None:
-        """Let `sync` sync a folder, which needs an open file of the folder."""
+        """Let `sync` call `files.sync_folder` with a folder and a new file in it."""
         with files.translate_disk_errors():
             file = os.dup(new_file)
         self._until_synced.callback(files.close, file)

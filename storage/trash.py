@@ -49,10 +49,9 @@ class Trash:
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # `expire` has handled the oldest tombstones: this number of them, up to this
-        # sort key.
+        # `expire` handles the oldest tombstones first, and goes on behind these.
         self._handled_count = 0
-        self._last_handled_key = ""
+        self._last_handled_key = ""  # The sort key of the last of them.
 
     def find(
         self, limit: int, offset: int

@@ -55,7 +55,7 @@ def _read(file: str) -> Asset:
 
 
 def _with_served_names(manifest: bytes) -> bytes:
-    """Return the manifest with the served names of the icons, which depend only on the icons."""
+    """Return the manifest with the names under which its icons are served."""
     for icon in ("icon.svg", "icon.png", "large.png", "touch.png"):
         old = f'"{icon}"'
         new = f'"{served_name(icon)}"'

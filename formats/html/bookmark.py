@@ -41,10 +41,10 @@ def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
 
 
 def typed_form(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the form for a user who has typed the uri of a stored bookmark to add it.
+    """Return the form of a stored bookmark whose uri the user has typed to add it.
 
-    The form has the typed tags after the stored ones, a checked checkbox to add the typed
-    description, and the typed title below the stored one.
+    Nothing typed is lost: the tags are added, the description is offered by a checked
+    checkbox, and the title is shown below the stored one.
     """
     notes = {}
     title = sent.text("title").strip()

@@ -81,10 +81,10 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""  # Empty in a form that adds a bookmark.
     # By field name. A form that was opened before an upgrade lacks new fields.
     texts: Mapping[str, str] = {}
-    unread: bool = False  # Whether the bookmark has the tag UNREAD, which `texts` lacks.
+    unread: bool = False  # Stands for the tag UNREAD, which is not in `texts`.
     # Digests of the values stored when the form was opened: `uri:1a2b title:3c4d`.
     opened: str = ""
-    list_query: str | None = None  # Of the list from which the form was opened.
+    list_query: str | None = None  # The query of the list where the form was opened.
     closes_window: str = ""  # "1" in a window that the bookmarklet has opened.
 
     @classmethod

@@ -25,7 +25,7 @@ def e(text: str) -> str:
 def begin(title: str, site: Site, listing: Listing | None = None, current: str = "") -> str:
     """Return a page up to its main part. On the page of a list, the links keep its filter.
 
-    `current` is "tags" or "tools" on the page to which this link of the header leads.
+    `current` is the link of the header to mark as the current page: "tags" or "tools".
     """
     head = _head(title, site)
     feed = e(feed_address(site, listing.linked_filter if listing else []))

@@ -206,8 +206,8 @@ class _ItemWriter:
         # Escapes a text, and marks the words of the search in it.
         self._mark = marker(words_to_mark(listing.query.search))
         entries = listing.selection.entries
-        # An item has a link for each tag, and an edit link, which counts as two because it encodes
-        # the filter twice.
+        # These links repeat the filter: one for each tag, and the edit link, which encodes the
+        # filter twice and counts as two.
         number_of_links = sum([len(entry.bookmark.tags) + 2 for entry in entries])
         self._tag_link_start = _tag_link_start(listing, number_of_links)
         list_query = ""

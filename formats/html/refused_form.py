@@ -63,7 +63,7 @@ def _not_saved(problem: Problem) -> str:
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the page for a form that does not edit a bookmark, to correct and send it again."""
+    """Return the error page from which the user can send a form again, such as that of a tag."""
     text = "<p>This is not done yet.</p>\n"
     if problem.is_outcome_unknown:
         text = ""

@@ -172,7 +172,7 @@ def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
         else:
             flags.discard(tag)
     if names == stored_names and flags == stored_flags:
-        return stored  # Another order of the same tags would be a change.
+        return stored  # Keep the order, so that nothing is changed.
     return (*names, *sorted(flags))
 
 

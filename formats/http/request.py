@@ -117,6 +117,7 @@ def limit_json(document: bytes) -> None:
         raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
     if punctuation.count(b",") >= MAX_JSON_VALUES:
         raise _too_many(MAX_JSON_VALUES, "values")
+    # While the decoder reads values without an object, no other thread runs.
     longest_run = max(part.count(b",") for part in punctuation.split(b"{"))
     if longest_run >= MAX_JSON_VALUES_WITHOUT_OBJECT:
         items = "values without an object between them"

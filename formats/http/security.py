@@ -129,8 +129,8 @@ def _authorization_scheme(environ: WSGIEnvironment) -> str:
 
 
 def _challenge(environ: WSGIEnvironment) -> str:
-    # With Basic, the browser would open a password dialog for the request of a browser
-    # extension, which has Sec-Fetch-Site or a token.
+    # For Basic, a browser opens a password dialog. Requests of browser extensions must not
+    # open it: they have Sec-Fetch-Site or a token.
     if "HTTP_SEC_FETCH_SITE" in environ or _authorization_scheme(environ) in _TOKEN_SCHEMES:
         return BEARER
     return _BASIC_OR_BEARER

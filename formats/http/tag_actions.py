@@ -52,8 +52,8 @@ def _read_retagging(fields: Fields) -> Retagging:
 def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/tags: rename, merge or delete tags.
 
-    Ask the user to confirm the number of bookmarks that have the old or the new tags,
-    unless it is `expected`.
+    `expected` is the number of bookmarks that the user has seen. Ask again if it is
+    another one now.
     """
     site = service.site(request)
     # Without blank tags.

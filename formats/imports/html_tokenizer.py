@@ -107,6 +107,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
 def _split_at_tags(part: str, line: int, names: Container[str]) -> Iterator[str | Token]:
     """Yield the texts of a part, and between them the tags of these names.
 
+    A tag of an unknown name is text, such as `<int>`:
     `a<br>b<DT>list<int>` → "a", _BREAK_MARK, "b", Token("dt"), "list", "<int", ">"
     """
     position = 0  # The end of the previous tag.
@@ -168,7 +169,7 @@ def _unescape_entity(entity: re.Match[str]) -> str:
 def _character(number: int) -> str:
     if number in _SURROGATES:
         return chr(number)
-    # `html.unescape` drops control characters. The importer reports NUL in their place.
+    # `html.unescape` drops control characters. The importer reports a NUL.
     return html.unescape(f"&#{number};") or "\0"
 
 

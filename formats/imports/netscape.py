@@ -66,7 +66,7 @@ _ENDS_OF_LISTS = frozenset(["/dl", "/ul", "/ol"])
 # An entry is `<A HREF="a:b">title</A> <DD>description`.
 _TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
 _ENDS_OF_HEADINGS = frozenset("/h1 /h2 /h3 /h4 /h5 /h6".split())
-# An entry ends before these tags, and before a new part of the file.
+# An entry ends before these tags, and before the token "part" of the tokenizer.
 _ENDS_OF_ENTRY = _HEADINGS | _ENDS_OF_HEADINGS | _LISTS | _ENDS_OF_LISTS | {"a", "dt", "hr"}
 # In a description, these tags are markup.
 _MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())

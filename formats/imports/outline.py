@@ -20,7 +20,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.kind == "post":
             if "title" not in fields:
-                # Pinboard's `description` is a title, in a post without an address too.
+                # Pinboard stores the title in `description`.
                 fields["title"] = fields.get("description", "")
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
@@ -32,7 +32,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _members(attributes: dict[str, str]) -> Members:
-    """Rename the attributes of OPML. The feed of a site becomes a note."""
+    """Add the names that `fields_of_members` knows. The feed of a site becomes a note."""
     members: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
     if feed and "htmlUrl" in attributes:

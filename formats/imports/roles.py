@@ -89,7 +89,7 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
 
 
 def _is_empty(role: str, value: object) -> bool:
-    """Return whether a value says nothing, such as a date 0. But `"read": 0` says unread."""
+    """Return whether a value says nothing. A date 0 is unknown, but `"read": 0` is unread."""
     return not value and role != "read"
 
 

@@ -109,7 +109,7 @@ def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]
     for number, line in _lines(text):
         if line.startswith(":"):  # A property such as `:CREATED: [2024-01-02]`.
             name, _, value = line[1:].partition(":")
-            if value and role_of(name) != "id":  # No import reports ids.
+            if value and role_of(name) != "id":  # Ids of other programs are useless here.
                 properties.add(name)
         elif not line.startswith("#"):
             yield number, line
