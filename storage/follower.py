@@ -163,8 +163,8 @@ class Follower:
             elif not file_name:
                 # The event is about the folder itself. Its new permissions may make
                 # files readable.
-                for unreadable_id in self._unreadable:
-                    yield kind, unreadable_id
+                for id_of_error in self._errors:
+                    yield kind, id_of_error
 
     def _find_changed_files(self) -> Iterator[_File]:
         for id in self._known.bookmarks.find_changed(self.folders.bookmarks):

@@ -68,6 +68,7 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 Item = Entry | TombstoneEntry
 _Sorted = TypeVar("_Sorted", Entry, TombstoneEntry)
 
+_VERSIONS = 1 << 128  # The versions of items and of an index are below this number.
 sort_key_of: Callable[[Item], str] = attrgetter("sort_key")
 
 
@@ -133,12 +134,12 @@ class Index:
         self._entries = SortedList(entries)
         self._tombstones = SortedList(tombstones)
         self._by_tag = _group_by_tag(entries)
-        # Nearly all have one entry, so that each change can make a new list.
+        # Nearly all uris have one bookmark, so each change may make a new list.
         self._by_uri_key = _group_by_uri_key(entries)
         self._numbers = Numbers(items)
 
         # Clients notice changes by the version: a sum, to which `change` can add.
-        self.version = sum(item.version for item in items.values())
+        self.version = sum(item.version for item in items.values()) % _VERSIONS
         # The latest ctime of all present and former items, in Unix seconds.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
         self._latest: str | None = None  # A cache for `latest`.
@@ -208,12 +209,15 @@ class Index:
             self._remove(id, old)
         if new:
             self._add(id, new)
+        if old and not new:
+            self._numbers.remove(id)
+        elif new and not old:
+            self._numbers.add(id)
         self._change_public(id, new)
 
     def _add(self, id: str, item: Item) -> None:
         self.items[id] = item
-        self._numbers.add(id)
-        self.version += item.version
+        self.version = (self.version + item.version) % _VERSIONS
         self.changed_at = max(self.changed_at, item.changed_at)
         if self._latest is not None:
             self._latest = max(self._latest, item.modified)
@@ -228,8 +232,7 @@ class Index:
 
     def _remove(self, id: str, item: Item) -> None:
         del self.items[id]
-        self._numbers.remove(id)
-        self.version -= item.version
+        self.version = (self.version - item.version) % _VERSIONS
         if item.modified == self._latest:
             self._latest = None
         if isinstance(item, TombstoneEntry):

@@ -1,8 +1,7 @@
 """What a query selects: matching, searching, sorting and paging."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -76,8 +75,7 @@ class Selection:
     @property
     def tombstones(self) -> Sequence[Tombstone]:
         """The tombstones of the page, newest first."""
-        page = self._page(reversed(self._tombstones))
-        return [entry.tombstone for entry in page]
+        return [entry.tombstone for entry in self._page(self._tombstones)]
 
     def tag_counts(self, limit: int) -> TagCounts:
         """Return the most used tags of the bookmarks on all pages."""
@@ -89,11 +87,13 @@ class Selection:
             self._tag_count_cache[key] = count_tags(self._matches, limit)
         return self._tag_count_cache[key]
 
-    def _page(self, items: Iterable[_Item]) -> Sequence[_Item]:
-        stop = None
+    def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
+        """Return the page of a list that is shown from its last item to its first."""
+        stop = max(len(last_first) - self.query.offset, 0)
+        start = 0
         if self.query.limit is not None:
-            stop = self.query.offset + self.query.limit
-        return list(islice(items, self.query.offset, stop))
+            start = max(stop - self.query.limit, 0)
+        return last_first[start:stop][::-1]
 
 
 # Bookmarks with equal values are sorted by id.
@@ -105,11 +105,13 @@ _ORDERS: Mapping[str, Callable[[Entry], Any]] = {
 }
 
 
-def _sort(oldest_first: Sequence[Entry], sort: str) -> Iterable[Entry]:
+def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
+    """Return the entries in reversed order, as `_page` needs them."""
     if sort == NEWEST_FIRST:
-        return reversed(oldest_first)
+        return oldest_first
     order = _ORDERS[sort.removeprefix("-")]
-    return sorted(oldest_first, key=order, reverse=sort.startswith("-"))
+    is_descending = sort.startswith("-")
+    return sorted(oldest_first, key=order, reverse=not is_descending)
 
 
 def candidates(index: Index, query: Query) -> Sequence[Entry]:
