@@ -42,9 +42,11 @@ class Retagging(msgspec.Struct, frozen=True):
     def require_expected(self, matched: int) -> None:
         """Raise PreconditionFailed if this is not the expected number of bookmarks."""
         if self.expected is not None and self.expected != matched:
+            matching = f"{matched:,} bookmarks match"
+            if matched == 1:
+                matching = "1 bookmark matches"
             raise PreconditionFailed(
-                f"The number of selected bookmarks is {matched:,} now, not {self.expected:,}. "
-                "Nothing was changed. Look at the selection again, then repeat the change."
+                f"{matching} now, not {self.expected:,}. Check them and try again."
             )
 
 

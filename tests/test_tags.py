@@ -252,12 +252,15 @@ def test_another_number_than_expected_is_412_and_changes_nothing(app, tags_of):
     body = {"tag": "a", "add": "x"}
     for expected in (0, 1, 3, 10**17):
         problem = app.post_json("/tags", body | {"expected": expected}, status=412).json
-        numbers = f"The number of selected bookmarks is 2 now, not {expected:,}. "
+        numbers = f"2 bookmarks match now, not {expected:,}. "
         assert problem["detail"].startswith(numbers)
         form = {"tag": "a", "do": "add", "tags": "x", "expected": expected}
         page = app.post("/-/retag", form, headers=PAGE, status=412)
-        assert "Look at the selection again" in page.text
+        assert "Check them and try again" in page.text
         assert not page.html.select("form.editor")
+    one = {"tag": "d", "add": "x", "expected": 9}
+    problem = app.post_json("/tags", one, status=412).json
+    assert problem["detail"].startswith("1 bookmark matches now, not 9. ")
     assert tags_of() == BEFORE
     for right in (2, 2.0, "2"):
         app.post_json("/tags", body | {"expected": right}, status=200)

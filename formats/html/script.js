@@ -230,7 +230,7 @@
       const formAction = deletion.formAction.replace("/-/delete/", "/-/unread/");
       const button = make("button", { formAction }, "Mark as unread");
       button.setAttribute("form", "many");
-      deletion.before(button, " ");
+      deletion.parentElement.prepend(button, " ");
     }
     for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
       control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);

@@ -870,10 +870,10 @@ def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
     add("https://1.example/", tags=["x"])
     add("https://2.example/", tags=["x"])
     response = refused_retagging(app, 412, tags="z")
-    assert "is 2 now, not 1" in response.text
+    assert "2 bookmarks match now, not 1" in response.text
     add("https://3.example/", tags=["x"])
     response = response.forms[1].submit(headers=PAGE, status=412)
-    assert "is 3 now, not 2" in response.text
+    assert "3 bookmarks match now, not 2" in response.text
     response.forms[1].submit(status=303)
     assert tags_of(app) == [["x", "z"]] * 3
 

@@ -127,6 +127,28 @@ def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, s
     browser.wait(lambda: len(browser.stored()) == len(SAMPLES))
 
 
+def test_the_actions_of_all_bookmarks_have_one_order(browser):
+    browser.post("https://a.example/", title="A", tags=["unread"])
+    browser.post("https://b.example/", title="B")
+    browser.open()
+    orders = []
+    for item in browser.all(".list > li"):
+        actions = item.find_elements("css selector", ".actions > *")
+        orders.append([action.get_property("textContent") for action in actions])
+    assert orders == [["Mark as unread", "Edit", "Delete"], ["Mark as read", "Edit", "Delete"]]
+
+
+def test_on_a_phone_the_buttons_of_the_bar_are_apart(browser, filled):
+    set_width(browser, 390)
+    browser.open()
+    browser.find(".select").click()
+    browser.find(".list [name=selected]").click()
+    *_, tags, read, delete = [b.rect for b in browser.all(".bar > button") if b.is_displayed()]
+    assert tags["y"] == read["y"] == delete["y"]
+    assert read["x"] - tags["x"] - tags["width"] >= 12
+    assert delete["x"] - read["x"] - read["width"] >= 12
+
+
 @pytest.mark.parametrize("width, height", [(1280, 96), (390, 80)])
 def test_many_tags_are_few_lines_until_the_bookmark_is_the_current_one(browser, width, height):
     set_width(browser, width)
@@ -208,7 +230,7 @@ def test_actions_are_hidden_until_the_bookmark_is_hovered_or_focused(each_browse
     browser.driver.execute_script("document.querySelectorAll('.list h2 a')[1].focus()")
     browser.wait(lambda: not is_quiet(others))
     browser.press(Keys.TAB)
-    assert browser.focused == browser.all(".list .actions a")[1]
+    assert browser.focused == browser.all(".list .actions > :first-child")[1]
 
 
 def test_every_page_has_links_to_add_and_to_the_tags(either, filled):
