@@ -76,7 +76,8 @@ def test_a_bookmark_that_is_left_alone_stays_in_the_list(each_browser):
 def test_a_notice_of_a_deletion_deletes_what_it_has_left_alone(browser):
     delete_two_of_three(browser)
     browser.leave(browser.find(".gone .delete button").click)
-    assert "Deleted: T004 changed" in browser.find(".notice").text
+    notice = " ".join(browser.find(".notice").text.split())
+    assert "Deleted: T004 changed" in notice
 
 
 # --- The notice of a deletion ---
