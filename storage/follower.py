@@ -145,7 +145,10 @@ class Follower:
         return index
 
     def refresh_one(self, id: str) -> None:
-        """Refresh all, or without inotify, which is slower, this id. Raises Unavailable."""
+        """Bring this id up to date. Raises Unavailable.
+
+        Without inotify, only the files of this id are read, because a refresh is slow.
+        """
         if self.lacks_inotify():
             self.reread(id)
         else:
@@ -202,12 +205,12 @@ class Follower:
             # Read these times before `changed` lists the files, so that later changes
             # have later times.
             folders_changed_at = self._folders_changed_at()
-            may_have_tombstone = self._may_have_tombstone(changed)
+            ids = self._ids_to_read(changed)
         self._changed_at = max(self._changed_at, folders_changed_at)
         changed_items: dict[str, Item | None] = {}
         try:
-            for id in may_have_tombstone:
-                item = self._read_item(id, may_have_tombstone[id])
+            for id, may_have_tombstone in ids.items():
+                item = self._read_item(id, may_have_tombstone)
                 if item is not self.index.items.get(id):
                     changed_items[id] = item
         finally:  # An error must not lose the files that were read before it.
@@ -217,7 +220,7 @@ class Follower:
                 self._change_index(changed_items)
                 self.change_count += 1
 
-    def _may_have_tombstone(self, changed: Iterable[_File]) -> dict[str, bool]:
+    def _ids_to_read(self, changed: Iterable[_File]) -> dict[str, bool]:
         """Map the id of each file to whether a tombstone may have this id, too."""
         result: dict[str, bool] = {}
         for kind, id in changed:

@@ -30,7 +30,10 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def sort_key(self) -> str:
-        """The time of creation and the id, such as `2024-02-29T12:00:00Zabc`."""
+        """The time of creation and the id, such as `2024-02-29T12:00:00Zabc`.
+
+        It is unique, because all times have the same length.
+        """
         return self.bookmark.created + self.bookmark.id
 
     @property

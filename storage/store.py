@@ -83,8 +83,8 @@ class Store(Reader):
         If the block raises an error, nothing is stored. If storing raises Busy, Full or
         Unavailable, some changes may be stored.
         """
-        # Read most files without the lock, because that may take long. Without
-        # inotify, all would be read again.
+        # Read most files before the lock, because that may take long. Without inotify,
+        # this saves nothing: all files are compared again after locking.
         if not self.lacks_inotify():
             self.refresh()
         transaction = None

@@ -61,9 +61,10 @@ class Transaction:
         # These files are only synced, because another program may have written them
         # without a sync.
         self._unchanged: set[str] = set()
-        # The ids of files that `remove_files` removes.
-        self._to_erase: list[str] = []  # An error is raised.
-        self._to_clean_up: list[str] = []  # An error is only logged.
+        # The ids whose files `remove_files` removes. If this fails for the first, an error
+        # is raised. For the others, it is only logged.
+        self._to_erase: list[str] = []
+        self._to_clean_up: list[str] = []
 
         self._has_published_some = False
         # Each folder with new files, and an open one of these files.
@@ -161,7 +162,8 @@ class Transaction:
         entry = new_entry(bookmark, digest(content), time.time())
         self._refuse_uri_of_another(entry, before)
         replaced = before
-        if bookmark.id in self._puts:  # Then `before` is not stored yet.
+        if bookmark.id in self._puts:
+            # `before` was never stored. The file has what the first put replaces.
             replaced = self._puts[bookmark.id].replaced
         self._puts[bookmark.id] = _Put(entry, content, replaced)
         self._ids_by_uri_key[entry.uri_key] = bookmark.id

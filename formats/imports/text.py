@@ -212,12 +212,11 @@ def _read_clear_form(line: str) -> _Fields | None:
 
 
 def _read_form_with_one_address(line: str) -> _Fields | None:
-    return (
-        _read_newsboat(line)
-        or _read_uri_and_title(line)
-        or _read_title_and_uri(line)
-        or _read_uri(line)
-    )
+    for read in (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri):
+        fields = read(line)
+        if fields:
+            return fields
+    return None
 
 
 def _read_uri(line: str) -> _Fields | None:
