@@ -259,7 +259,7 @@ def _respond_stored(
 ) -> Response:
     chunks = formats.ONE_BOOKMARK[format](entry, service.view(request))
     response = respond(request, format, entry, chunks)
-    url = service.site(request).bookmark(entry.bookmark.id)
+    url = service.site(request).bookmark_url(entry.bookmark.id)
     response.headers["Content-Location"] = url
     if is_new:
         response.status = CREATED

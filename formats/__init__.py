@@ -11,27 +11,27 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# Part of entity tags, because a new version may write the same bookmarks differently.
+# Part of entity tags, because another version may write other bytes.
 __version__ = "0.1.0"
 
-# Returns the fields in a body, given the parameters of its media type, such as `boundary`.
+# From a body and the parameters of its media type, such as `boundary`, to fields.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
-# With eq=False, formats are compared by identity, which is fast.
+# Without `eq`, comparing and hashing are fast.
 class Format(msgspec.Struct, frozen=True, eq=False):
     """A representation of bookmarks."""
 
     name: str
     media_type: str
-    aliases: tuple[str, ...] = ()  # Other media types for the format in Accept.
-    page_size: int | None = None  # The default `limit` of a list.
-    download_name: str = ""  # Browsers save a response under this name.
-    is_page: bool = False  # A web page, which also depends on other bookmarks.
+    aliases: tuple[str, ...] = ()  # In Accept.
+    page_size: int | None = None  # The default `limit`.
+    download_name: str = ""
+    is_page: bool = False  # It also shows other bookmarks.
 
     @property
     def bare_type(self) -> str:
-        """The media type without its parameters."""
+        """The media type without parameters."""
         return self.media_type.partition(";")[0]
 
 
@@ -51,7 +51,7 @@ HTML = Format("html", HTML_TYPE, page_size=100, is_page=True)
 NETSCAPE = Format("netscape", HTML_TYPE, download_name="bookmarks.html")
 ATOM = Format("atom", "application/atom+xml", aliases=_XML_TYPES, page_size=50)
 
-# Formats are offered in this order of preference.
+# In order of preference.
 LISTS: Mapping[Format, ListWriter] = {
     JSON: json.write,
     XBEL: xbel.write,
@@ -80,7 +80,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# PUT replaces all fields, even empty ones, which XBEL leaves out.
+# XBEL leaves out empty fields, but PUT must replace them.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     "application/x-xbel": xbel.read_whole,
@@ -91,12 +91,12 @@ JSON_AND_FORM_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     **_FORM_READERS,
 }
-# For PUT /{id}/{field}, whose body is one value.
+# For PUT /{id}/{field}.
 FIELD_TYPES = ("text/plain", "application/json")
 
 # --- Reading files ---
 
-# The names of formats by media type. If empty, the format is detected.
+# Format names by media type; "" means to detect the format.
 FILE_TYPES: Mapping[str, str] = {
     "application/json": "json",
     "application/x-xbel": "xbel",

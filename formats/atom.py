@@ -1,4 +1,4 @@
-"""The Atom feed (RFC 4287), in pages (RFC 5005 section 3), with deletions (RFC 6721)."""
+"""The Atom feed (RFC 4287, 5005 and 6721)."""
 
 import re
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from formats.xml import escape_attribute
 from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
 
-def _ucschar() -> str:
-    """Return the ranges of characters beyond ASCII that an IRI may have (RFC 3987 section 2.2)."""
+def _ucschar_ranges() -> str:
+    """Return `ucschar` of RFC 3987 as ranges for a character class."""
     ranges = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
     for plane in range(0x1, 0xE):
         first = plane << 16
@@ -21,9 +21,9 @@ def _ucschar() -> str:
 
 _TO_PERCENT_ENCODE = re.compile(
     r'["<>\\^`{|}\[\]]'
-    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # Bidi formatting (RFC 3987 section 4.1).
+    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # RFC 3987 section 4.1.
     r"|%(?![0-9A-Fa-f]{2})"  # A % without two hex digits.
-    rf"|[^!-~{_ucschar()}]"
+    rf"|[^!-~{_ucschar_ranges()}]"  # Neither ASCII nor `ucschar`.
 )
 _UP_TO_HOST_IN_BRACKETS = re.compile(
     r"[A-Za-z0-9+.-]+://"
@@ -33,7 +33,6 @@ _UP_TO_HOST_IN_BRACKETS = re.compile(
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write a feed of the bookmarks and of the deletions of the page."""
     yield _head(listing).encode()
     for tombstone in listing.selection.tombstones:
         ref = _entry_id(tombstone.id)
@@ -44,13 +43,13 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def _head(listing: Listing) -> str:
-    # The id is the same on all pages (RFC 5005 section 3).
+    # The same on all pages (RFC 5005 section 3).
     id = escape(with_query(f"{listing.site.url}/feed", listing.filter))
     title = escape(_title(listing))
     self_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.site.url}/")
     links = _page_links(listing)
-    updated = listing.selection.latest  # Of all bookmarks, even those outside of this feed.
+    updated = listing.selection.latest  # Of all bookmarks.
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0">
@@ -81,7 +80,6 @@ def _page_links(listing: Listing) -> str:
 
 
 def _entry_id(id: str) -> str:
-    """Return an atom:id that does not depend on the address of the service."""
     return f"urn:x-bookmarks:{id}"
 
 
@@ -89,8 +87,8 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
     id = _entry_id(bookmark.id)
     title = escape(bookmark.title)
     iri = escape_attribute(_iri(bookmark.uri))
-    # Some clients read the bookmark's address from `self`, others from `related`.
-    url = escape_attribute(site.bookmark(bookmark.id))
+    # Some clients read `self`, others `related`.
+    url = escape_attribute(site.bookmark_url(bookmark.id))
     categories = "".join(
         f'<category term="{escape_attribute(tag)}"/>\n' for tag in bookmark.tags
     )
@@ -111,10 +109,10 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
 
 
 def _iri(uri: str) -> str:
-    """Percent-encode the characters that an IRI, such as a link in Atom, must not have."""
+    """Percent-encode the characters that an IRI must not have."""
     head, number_sign, fragment = uri.partition("#")
     unencoded_start = ""
-    # The brackets of an IPv6 host stay; brackets elsewhere are encoded.
+    # Keep the brackets of an IPv6 host.
     if match := _UP_TO_HOST_IN_BRACKETS.match(head):
         unencoded_start = match[0]
         head = head.removeprefix(unencoded_start)
@@ -123,4 +121,4 @@ def _iri(uri: str) -> str:
 
 def _percent_encode(text: str) -> str:
     encoded = _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text)
-    return encoded.replace("#", "%23")  # A fragment must not have another `#`.
+    return encoded.replace("#", "%23")  # `#` begins the fragment.

@@ -10,15 +10,15 @@ _SURROGATES = re.compile("[\udc80-\udcff]+")
 
 
 def decode(data: bytes, label: str = "") -> str:
-    """Return the text of a file that declares the charset `label`, with LF as line break.
+    """Return a text with LF as line break. `label` is the declared charset.
 
-    Without a known charset, the text is UTF-8; bytes that are not UTF-8 are read as windows-1252.
-    Bytes that cannot be decoded become U+FFFD.
+    Without a known charset, read UTF-8, and other bytes as windows-1252. Undecodable bytes
+    become U+FFFD.
     """
     codec = _choose_codec(data, label)
     if codec:
         text = data.decode(codec, "replace")
-    elif _is_utf_8(data):  # This is much faster than the way below.
+    elif _is_utf_8(data):  # Much faster than the way below.
         text = data.decode("utf-8-sig")
     else:
         text = data.decode("utf-8-sig", "surrogateescape")
@@ -27,9 +27,8 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return the number of bytes that `decode` would read as windows-1252 by guess."""
-    is_certain = _choose_codec(data, label) or _is_utf_8(data)
-    if is_certain:
+    """Return how many bytes `decode` would guess to be windows-1252."""
+    if _choose_codec(data, label) or _is_utf_8(data):
         return 0
     text = data.decode("utf-8-sig", "surrogateescape")
     return sum(map(len, _SURROGATES.findall(text)))
@@ -44,7 +43,7 @@ def _is_utf_8(data: bytes) -> bool:
 
 
 def _choose_codec(data: bytes, label: str) -> str:
-    """Return the codec that a file declares, or "" to try UTF-8 first."""
+    """Return the declared codec, or "" to try UTF-8 first."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     codec = find_codec(label)
@@ -58,16 +57,15 @@ def _decode_windows_1252(surrogates: re.Match[str]) -> str:
 
 
 def find_codec(label: str) -> str:
-    """Return the codec for a declared charset, or "" if it is unknown."""
-    if label.lower() == "x-mac-system":  # Written by old Macs.
+    """Return the codec for a declared charset, or ""."""
+    if label.lower() == "x-mac-system":
         label = "macintosh"
     encoding = webencodings.lookup(label)
     if encoding is None:
         return ""
-    # The label was read as ASCII, so the file cannot be UTF-16.
+    # UTF-16 is impossible, because the label was readable as ASCII.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
-    # The Encoding Standard decodes gbk as gb18030, which extends it.
-    if encoding.name == "gbk":
+    if encoding.name == "gbk":  # As the Encoding Standard requires.
         return "gb18030"
     return str(encoding.codec_info.name)

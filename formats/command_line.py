@@ -29,10 +29,10 @@ _Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, version: str) -> int:
-    """Run the command `bookmarks`; return its exit status."""
+    """Run `bookmarks`, and return the exit status."""
     arguments = list(arguments)
     if not _names_command(arguments):
-        arguments.insert(0, "serve")  # `bookmarks --data x` means `bookmarks serve --data x`.
+        arguments.insert(0, "serve")
     options = _parse(arguments, version)
     options.make_app = make_app
     options.make_host_app = make_host_app
@@ -50,27 +50,26 @@ def _names_command(arguments: Sequence[str]) -> bool:
 def configured_application(
     make_app: MakeApp, make_host_app: MakeApp, version: str
 ) -> WSGIApplication:
-    """Return the application that the environment configures, for other servers."""
-    options = _parse(["serve"], version)  # The environment sets the defaults of the options.
+    """Return the application as the environment configures it."""
+    options = _parse(["serve"], version)
     options.make_app = make_app
     options.make_host_app = make_host_app
-    # Without --hosts, a service that has no token answers only requests for loopback names and for
-    # the host of --base-url.
+    # Without tokens, the application of one folder accepts only its own host names.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run the command in the options; return its exit status, or exit with one line of error."""
+    """Run the command and return its exit status."""
     try:
         status = int(options.run(options))
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT  # Shells report a command ended by a signal in this way.
-    except BrokenPipeError:  # The program that reads the output has ended, as `head` does.
-        # Otherwise Python would print another error when it flushes standard output at its exit.
+        return 128 + signal.SIGINT  # As shells do.
+    except BrokenPipeError:  # Such as after `| head`.
+        # Otherwise Python prints another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
@@ -102,7 +101,7 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _define_check(subparsers)
     options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
-        # An empty value is likely a mistake, after which everybody could read and write.
+        # An empty value would let everybody in.
         _refuse_empty_value("--token-file", options.token_file)
         _refuse_empty_value("--hosts", options.hosts)
     return options
@@ -224,7 +223,7 @@ def _add_command(
     help: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Add a command that works on the data folder."""
+    """Add a command with the options of the data folder."""
     epilog = f"For example: bookmarks {name} {example}"
     parser = subparsers.add_parser(name, help=help, epilog=epilog)
     parser.set_defaults(run=run, dry_run=False)
@@ -234,12 +233,12 @@ def _add_command(
 
 # --- Options ---
 
-# The values of these options may begin with `-`, such as `--sort -title`.
+# Their values may begin with `-`, such as `-title`.
 _TEXT_OPTIONS = ("--sort", "--q", "--tag", "--add", "--remove", "--title", "--description")
 
 
 def _join_values(arguments: Sequence[str]) -> list[str]:
-    """Join `--sort -title` to `--sort=-title`: argparse would take the value for an option."""
+    """Write `--sort -title` as `--sort=-title`, which argparse understands."""
     joined: list[str] = []
     for argument in arguments:
         is_value = argument.startswith("-") and not argument.startswith("--")
@@ -291,7 +290,7 @@ def _add_setting(
     default: str | None = None,
     type: Callable[[str], object] = str,
 ) -> None:
-    """Add an option with a value, whose default an environment variable can replace."""
+    """Add an option whose default an environment variable can set."""
     variable = _environment_variable(name)
     value = os.environ.get(variable) or default
     if default:
@@ -302,7 +301,7 @@ def _add_setting(
 
 
 def _add_setting_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
-    """Add an option without a value, which an environment variable can switch on, too."""
+    """Add a switch that an environment variable can set, too."""
     variable = _environment_variable(name)
     value = os.environ.get(variable, "")
     is_set = value.lower() in ("1", "true", "yes", "on")

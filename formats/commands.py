@@ -27,46 +27,46 @@ from storage.retag import clean_retagging, retag
 from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
-# The formats of exported files. For .html, this is not the page, which cannot be imported.
 EXPORT_SUFFIXES = {
-    ".html": "netscape",
+    ".html": "netscape",  # Not the page, which cannot be imported.
     ".txt": "text",
     ".xbel": "xbel",
     ".csv": "csv",
     ".json": "json",
 }
-# Write to these directly: replacing /dev/stdout would replace FILE in `>> FILE`.
+# Not replaced by a new file, which would break `>> FILE`.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STDOUT_DESCRIPTOR = 1
 _STDIN_DESCRIPTOR = 0
-_WHOLE_FILE = 0  # The line number of a problem that concerns the whole file.
+_WHOLE_FILE = 0  # In place of a line number.
 
 # --- check ---
 
 
 def check_files(options: argparse.Namespace) -> int:
-    """Print the problems of the data folder; return 1 if a remaining one is harmful."""
+    """Print the problems of the data folder; return 1 if a harmful one remains."""
     data = Path(options.data)
-    remaining = check(data, options.keep_deleted)
+    findings = check(data, options.keep_deleted)
     if options.repair:
-        repaired, remaining = repair(data, remaining)
+        repaired, findings = repair(data, findings)
         for finding in repaired:
             print(finding)
-    problems = [finding for finding in remaining if not finding.is_in_trash]
+    problems = [finding for finding in findings if not finding.is_in_trash]
+    trash = [finding for finding in findings if finding.is_in_trash]
     for problem in problems:
         print(problem)
     if not problems:
         print(f"{data}: the folder is good")
-    _print_trash([finding for finding in remaining if finding.is_in_trash])
+    _print_trash(trash)
     if options.similar:
         _print_similar(_open(options, data))
-    has_harmful_problem = any(not problem.is_harmless for problem in problems)
-    return int(has_harmful_problem)
+    are_harmless = all(problem.is_harmless for problem in problems)
+    return 0 if are_harmless else 1
 
 
-def _print_trash(findings: Sequence[Finding]) -> None:
-    expired_count = sum(finding.is_safe_to_remove for finding in findings)
-    kept_count = len(findings) - expired_count
+def _print_trash(trash: Sequence[Finding]) -> None:
+    expired_count = sum(finding.is_safe_to_remove for finding in trash)
+    kept_count = len(trash) - expired_count
     if kept_count:
         print(f"kept: {_deleted(kept_count)}, which can be put back")
     if expired_count:
@@ -113,9 +113,9 @@ def import_files(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
-    """Yield the data folder or, for a dry run that must not create it, a temporary folder."""
+    """Yield the data folder, or a temporary one if a dry run would have to create it."""
     data = Path(options.data)
-    # Without a parent folder, the dry run fails as the import would.
+    # Without a parent folder, fail as a real import would.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -124,10 +124,10 @@ def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
 
 
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
-    from tqdm import tqdm  # Importing it here makes other commands start faster.
+    from tqdm import tqdm  # Slow to import.
 
     reported_before = len(importer.report.entries)
-    # With `disable=None`, tqdm shows its progress bar only on a terminal.
+    # `disable=None` shows the progress only on a terminal.
     progress = tqdm(
         _read_file(name, format), desc=Path(name).name[-30:], unit=" entries", disable=None
     )
@@ -139,7 +139,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file, or for an unreadable file a skipped entry with the reason."""
+    """Yield the entries of a file, and the error that ends them."""
     file_name = "" if name == "-" else name
     try:
         yield from read_entries(_read(name), format, file_name)
@@ -158,14 +158,14 @@ def _read(name: str) -> bytes:
 
 @contextmanager
 def _deferred_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end the program only after the block, so that the report is right."""
+    """Delay Ctrl-C until the end of the block."""
     received_signals: list[int] = []
     previous = signal.signal(signal.SIGINT, lambda number, _: received_signals.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-    # If a script runs the command in the background, `previous` is SIG_IGN.
+    # `previous` is SIG_IGN in the background of a script.
     if received_signals and callable(previous):
         previous(signal.SIGINT, None)
 
@@ -193,9 +193,10 @@ def export(options: argparse.Namespace) -> int:
     listing = Listing(_open_existing(options).select(query))
     try:
         write_file(options.file, formats.LISTS[format](listing))
-    except BrokenPipeError:  # The reader of the output has ended, as `head` does.
+    except BrokenPipeError:  # Such as after `| head`.
         raise
-    except OSError as error:  # Its text may name a temporary file, so it is not printed.
+    except OSError as error:
+        # str(error) may name a temporary file.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
@@ -214,18 +215,17 @@ def _format_of(file: str) -> str:
 def write_file(name: str, chunks: Iterable[bytes]) -> None:
     """Write a file, or standard output for `-`.
 
-    Raises OSError. If the file exists already, the error leaves it unchanged.
+    Raises OSError, after which an existing file is unchanged.
     """
     path = Path(name)
     if name in _STANDARD_OUTPUT_NAMES:
         with open(_STDOUT_DESCRIPTOR, "wb", closefd=False) as file:
             file.writelines(chunks)
-    elif path.exists() and not path.is_file():  # Such as a pipe, which cannot be replaced.
+    elif path.exists() and not path.is_file():  # Such as a pipe.
         with open(path, "wb") as file:
             file.writelines(chunks)
     else:
-        # Replace the target of a symbolic link, not the link. Before Python 3.13, Path.resolve
-        # raises RuntimeError for links in a circle.
+        # Replace the target of a symbolic link. Path.resolve may raise RuntimeError.
         _replace(Path(os.path.realpath(path)), chunks)
 
 
@@ -245,10 +245,7 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a bookmark, or extend the bookmark that has the address. Print the bookmark.
-
-    Raises StorageError.
-    """
+    """Add a bookmark, or extend the one with this address. Raises StorageError."""
     form = BookmarkForm.read(
         {
             "uri": options.address,
@@ -273,7 +270,6 @@ def add(options: argparse.Namespace) -> int:
 
 
 def _changes_to_add(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fields:
-    """Return the changes that add the tags and texts of `fields` to a stored bookmark."""
     added: rules.Fields = {"tags": [*bookmark.tags, *fields["tags"]]}
     if fields["title"]:
         added["title"] = fields["title"]
@@ -283,7 +279,7 @@ def _changes_to_add(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fie
 
 
 def delete(options: argparse.Namespace) -> int:
-    """Delete bookmarks; return 1 if one cannot be deleted. Raises StorageError."""
+    """Delete bookmarks; return 1 if one failed. Raises StorageError."""
     store = _open_existing(options)
     status = 0
     for id in options.ids:
@@ -297,7 +293,7 @@ def delete(options: argparse.Namespace) -> int:
 
 
 def _delete_one(store: Store, id: str) -> None:
-    rules.clean_value("id", id)  # An id such as ../x would name a file outside of the data folder.
+    rules.clean_value("id", id)  # Refuses ids such as `../x`.
     with store.transaction() as folder:
         folder.delete(folder.get(id))
 
@@ -323,16 +319,16 @@ def _print_summary(options: argparse.Namespace, summary: str) -> None:
 # --- The data folder ---
 
 
-def _open(options: argparse.Namespace, folder: Path) -> Store:
+def _open(options: argparse.Namespace, data: Path) -> Store:
     if options.dry_run:
-        return Rehearsal(folder, options.one_machine)
-    return Store(folder, options.one_machine)
+        return Rehearsal(data, options.one_machine)
+    return Store(data, options.one_machine)
 
 
-def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
-    """Return the store of a folder. Warn if the data folder is new: its name may be misspelt."""
-    is_new = not Path(options.data, "bookmarks").is_dir()
-    store = _open(options, folder)
+def _open_or_make(options: argparse.Namespace, data: Path) -> Store:
+    """Open a data folder. Warn if it is new, because the name may be misspelt."""
+    is_new = not (data / "bookmarks").is_dir()
+    store = _open(options, data)
     if is_new:
         verb = "would be" if options.dry_run else "is"
         print(f"bookmarks: {options.data} {verb} a new data folder.", file=sys.stderr)
@@ -340,8 +336,9 @@ def _open_or_make(options: argparse.Namespace, folder: Path) -> Store:
 
 
 def _open_existing(options: argparse.Namespace) -> Store:
-    """Return the store of the data folder. Exit if the folder is missing."""
-    folder = Path(options.data, "bookmarks")
+    """Open the data folder, or exit if it is missing."""
+    data = Path(options.data)
+    folder = data / "bookmarks"
     if not folder.is_dir():
         sys.exit(f"bookmarks: there is no folder {folder}. Name the data folder with --data.")
-    return _open(options, folder.parent)
+    return _open(options, data)

@@ -9,20 +9,19 @@ from msgspec.structs import astuple
 from formats.listing import Listing
 from storage.bookmark import Bookmark, to_text
 
-# A spreadsheet would run `=1+1`, so the export writes `'=1+1`. For `'=1+1`, it writes `''=1+1`,
-# because the import removes one apostrophe.
+# A cell that a spreadsheet would run. The export adds an apostrophe, the import removes it.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 class _Echo:
-    """A file with which `writerow` of csv.writer returns the line."""
+    """A file that lets `csv.writer.writerow` return the line."""
 
     def write(self, line: str) -> str:
         return line
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write one row for each bookmark."""
+    """Yield the header and the rows."""
     writer = csv.writer(_Echo())
     yield writer.writerow(Bookmark.__struct_fields__).encode()
     for bookmark in listing.bookmarks:

@@ -9,19 +9,19 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
 
-MAX_FIELDS = 2_000  # The form of a list sends a field for each checked bookmark.
+MAX_FIELDS = 2_000  # Such as one for each checked bookmark.
 _TOO_MANY_TEXT = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# A form may repeat these fields. Each value is a list of tags separated by commas.
+# Fields that may be repeated. Commas separate tags.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
-    "tag_names",  # The name in linkding's API.
+    "tag_names",  # linkding's name.
 }
-# A form may also repeat these fields. Their values may contain commas.
+# Fields that may be repeated. Values may contain commas.
 _REPEATED_FIELDS = {
-    "tag",  # A tag in the filter of a list.
-    "selected",  # The id of a checked bookmark.
+    "tag",  # In a filter.
+    "selected",  # An id.
 }
 
 
@@ -90,7 +90,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
 
 
 def _join_pieces(events: Iterable[MultipartSegment | bytearray | None]) -> list[_Part]:
-    """Return the parts. Each one arrives as its head, the pieces of its value, and None."""
+    """Return the parts. Events are a part's head, pieces of its value, and None."""
     parts: list[_Part] = []
     for event in events:
         if isinstance(event, MultipartSegment):
@@ -110,10 +110,9 @@ def _decode(value: bytearray) -> str:
 
 
 def fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return a list for each field that may be repeated, and a string for each other field.
+    """Return strings, and lists for fields that may be repeated, by name.
 
-    For example, `tags=a,b&tags=c&title=x` becomes `{"title": "x", "tags": ["a", "b", "c"]}`.
-    Raises Invalid if another field occurs twice.
+    Raises Invalid if another field is repeated.
     """
     fields: dict[str, object] = {}
     lists: dict[str, list[str]] = {}

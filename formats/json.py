@@ -39,7 +39,6 @@ def write_value(value: object) -> bytes:
 
 
 def write_tags(counts: Sequence[tuple[str, int]]) -> bytes:
-    """Write an array of objects with a tag and the number of its bookmarks."""
     return write_value([{"tag": tag, "count": count} for tag, count in counts])
 
 
@@ -49,12 +48,12 @@ def read_value(body: bytes) -> object:
         return parse_strictly(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:  # A predicate, such as "is nested too deeply".
+    except Malformed as error:  # Its text lacks the subject.
         raise Malformed(f"The JSON in the body {error}.") from None
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return the fields of the bookmark in a body. Raises Malformed or Invalid."""
+    """Return the fields in a body. Raises Malformed or Invalid."""
     value = read_value(body)
     if not isinstance(value, dict):
         raise Invalid([("body", "must be a JSON object. Send a list to POST /-/import")])
@@ -64,7 +63,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 def parse_strictly(text: str) -> object:
     """Return the value of a JSON text. NaN and repeated names are refused.
 
-    Raises Malformed with a predicate, such as "is nested too deeply".
+    Raises Malformed without a subject, such as "is nested too deeply".
     """
     if is_too_deep(text.encode("utf-8", "surrogatepass")):
         raise Malformed("is nested too deeply")
@@ -72,7 +71,7 @@ def parse_strictly(text: str) -> object:
         return _decoder.decode(text)
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
-        # "Unterminated string starting at" is cut to "unterminated string".
+        # Such as "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
 
@@ -88,7 +87,7 @@ def _reject_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]
     return members
 
 
-# Integers are read as floats, because int() would refuse more than 4,300 digits.
+# int() would refuse more than 4,300 digits.
 _decoder = json.JSONDecoder(
     parse_int=float, parse_constant=_reject_constant, object_pairs_hook=_reject_repeated_names
 )

@@ -1,4 +1,4 @@
-"""What a page, a list or a feed shows beside its bookmarks."""
+"""A list of bookmarks, with its parameters and links."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
 
-# After a form, the list has a query such as `?changed=3`, and shows "3 bookmarks changed."
+# Notices by query parameter: for `?changed=3`, the list says "3 bookmarks changed."
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
     "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
@@ -23,28 +23,27 @@ RESULTS: Mapping[str, str] = {
 
 _RANGE_PARAMETERS = ("limit", "offset")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
-# The parameters that all pages of a list share.
 _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
-# The parameters of a link from a form back to its list.
+# For links from a form back to its list.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-_MAX_REPETITION_PER_BOOKMARK = 2_500  # Characters of filters in links.
-_LINKS_OF_PAGE = 8  # The links that repeat the filter, without those to tags.
+# The filters in the links of a page have at most so many characters.
+_MAX_CHARACTERS_PER_BOOKMARK = 2_500
+_LINKS_BESIDE_TAGS = 8
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What pages and links need to know of the service."""
+    """The service and the user of a request, for pages and links."""
 
     url: str = ""  # Such as `https://example.com/marks`.
     path: str = ""  # Such as `/marks`.
     has_login: bool = False
-    is_visitor: bool = False  # Visitors get pages without forms for changes.
+    is_visitor: bool = False
     count_unread: Callable[[], int] = lambda: 0
-    # Returns the tags of bookmarks with the host of a uri.
+    # The tags of bookmarks with the host of a uri.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
-    def bookmark(self, id: str) -> str:
-        """Return the address of a bookmark."""
+    def bookmark_url(self, id: str) -> str:
         return f"{self.url}/{id}"
 
 
@@ -82,8 +81,8 @@ class Listing:
 
     @cached_property
     def filter(self) -> Parameters:
-        """The parameters tag and q, without empty and repeated ones."""
-        tags: dict[str, str] = {}  # By folded tags, so that Cat and cat are one.
+        """The parameters `tag` and `q`, without empty and repeated ones."""
+        tags: dict[str, str] = {}  # By folded tag.
         words = []
         for name, value in self.view.parameters:
             tag = value.strip()
@@ -99,41 +98,38 @@ class Listing:
 
     @cached_property
     def has_long_filter(self) -> bool:
-        """Whether the filter is too long for the usual links of a page to repeat it."""
-        return not self.can_repeat_filter(_LINKS_OF_PAGE)
+        """Whether the filter is too long to repeat in the links of a page."""
+        return not self.can_repeat_filter(_LINKS_BESIDE_TAGS)
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether the filter is short enough for this many links to repeat it.
-
-        A long filter in every link would make the page huge.
-        """
+        """Return whether so many links with the filter keep the page small."""
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links
-        return size_of_links <= _MAX_REPETITION_PER_BOOKMARK * number_of_bookmarks
+        return size_of_links <= _MAX_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
 
     @property
     def linked_filter(self) -> Parameters:
-        """The filter, or an empty one if it is too long for links."""
+        """The filter, or nothing if it is too long for links."""
         if self.has_long_filter:
             return []
         return self.filter
 
     @property
     def order(self) -> Parameters:
-        """The parameter `sort`, or none for the usual order."""
+        """The parameter `sort`, or nothing for the usual order."""
         if self.query.sort == NEWEST_FIRST:
             return []
         return [("sort", self.query.sort)]
 
     @cached_property
     def links(self) -> Mapping[str, str]:
-        """The addresses of other pages of the list by link relation, such as next (RFC 8288)."""
+        """Addresses of pages by link relation (RFC 8288)."""
         limit = self.query.limit
         if not limit:
             return {}
         count = self.selection.total
         if self.path == "/feed":
-            # The feed has pages for the longer of its two lists, bookmarks and deletions.
+            # The feed lists bookmarks and deletions.
             count = max(count, self.selection.tombstone_count)
         offsets = offsets_of_pages(self.query.offset, limit, count)
         parameters = known_parameters(self.view.parameters, _LIST_PARAMETERS)
@@ -162,20 +158,20 @@ class Listing:
 
     @property
     def list_query(self) -> str:
-        """The query for a link back to this page, or an empty one if it is too long for links."""
+        """The query for links back to this page, or "" if it is too long."""
         if self.has_long_filter:
             return ""
         return urlencode(known_parameters(self.view.parameters, _LIST_QUERY_PARAMETERS))
 
 
 def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
-    """Return the offsets of other pages by link relation, or none if one page shows all."""
+    """Return the offset of each linked page by relation, such as "next"."""
     if offset == 0 and count <= limit:
         return {}
     last = max(count - 1, 0) // limit * limit
     offsets = {"first": 0}
     if offset > 0:
-        offsets["prev"] = max(min(offset - limit, last), 0)
+        offsets["prev"] = max(min(offset - limit, last), 0)  # `offset` may exceed `count`.
     if offset + limit < count:
         offsets["next"] = offset + limit
     offsets["last"] = last
@@ -188,7 +184,6 @@ def links_to_pages(
     """Return the addresses of pages by link relation."""
     if not offsets:
         return {}
-    # The links differ only in their ends, so the rest is encoded once.
     before_offset = with_query(address, [*parameters, ("offset", "")])
     return {relation: f"{before_offset}{offset}" for relation, offset in offsets.items()}
 
@@ -202,11 +197,11 @@ def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str
 def list_address(
     base: str, list_query: str | None, id: str = "", results: Mapping[str, int] = {}
 ) -> str:
-    """Return the address of the list with this query, scrolled to the bookmark `id`.
+    """Return the address of a list, scrolled to the bookmark `id`.
 
-    Unknown parameters are dropped, because another site may have forged `list_query`. `results`
-    are numbers to show above the list, such as `{"changed": 3}`.
+    `results` are shown above the list: `{"changed": 3}` as "3 bookmarks changed."
     """
+    # Another site may have forged the query.
     parameters = known_parameters(parse_qsl(list_query or ""), _LIST_QUERY_PARAMETERS)
     for name, number in results.items():
         parameters.append((name, str(number)))

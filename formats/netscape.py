@@ -1,6 +1,5 @@
 """The bookmark file of Netscape, which browsers and services exchange.
 
-No standard describes it. The closest description:
 https://learn.microsoft.com/previous-versions/windows/internet-explorer/ie-developer/
 platform-apis/aa753582(v=vs.85)
 """
@@ -14,10 +13,10 @@ from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# Programs write an unknown date as the epoch of Unix or of Windows.
+# The epochs of Unix and Windows.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
 _FIELDS_OF_FORMAT = ("uri", "title", "description", "created", "modified")
-# Fields that the format lacks are written as extra attributes, except for the id.
+# Fields that the format lacks, except for the id.
 OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in ("id", *_FIELDS_OF_FORMAT))
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -30,14 +29,13 @@ _END = b"</DL><p>\n"
 
 
 def is_firefox_query(uri: object) -> bool:
-    """Return whether this is a search, which Firefox stores among its bookmarks."""
+    """Return whether this is a search that Firefox has stored."""
     if not isinstance(uri, str):
         return False
     return uri.lstrip()[: len("place:")].lower() == "place:"
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write a file with tags, without folders."""
     yield _HEAD
     for bookmark in listing.bookmarks:
         yield _entry(bookmark).encode()
@@ -45,7 +43,7 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def _entry(bookmark: Bookmark) -> str:
-    # Many programs read only upper-case names, and only one entry per line.
+    # Many programs need upper-case names, and one entry per line.
     created = _seconds(bookmark.created)
     modified = _seconds(bookmark.modified)
     attributes = ""
@@ -63,19 +61,19 @@ def _entry(bookmark: Bookmark) -> str:
 
 
 def _seconds(timestamp: str) -> str:
-    """Return the seconds since 1970, as `00` if `0` would mean an unknown date."""
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
-    text = str(int(since_epoch.total_seconds()))
-    if text in TEXTS_OF_UNKNOWN_DATES:
-        return text.zfill(len(text) + 1)
-    return text
+    seconds = str(int(since_epoch.total_seconds()))
+    if seconds in TEXTS_OF_UNKNOWN_DATES:
+        return seconds.zfill(len(seconds) + 1)  # A leading zero makes the date known.
+    return seconds
 
 
 def _href(uri: str) -> str:
+    href = _escape(uri)
     if is_firefox_query(uri):
-        # Imports ignore an entry with `place:`, so the colon is written as an entity.
-        return _escape(uri).replace(":", "&#58;", 1)
-    return _escape(uri)
+        # Imports skip `place:`, so hide the colon.
+        return href.replace(":", "&#58;", 1)
+    return href
 
 
 def _escape(value: str) -> str:

@@ -20,16 +20,14 @@ def serve(options: argparse.Namespace) -> int:
     host, port = _parse_address(options.listen)
     host_name = host.strip("[]")
     is_local = security.is_loopback(host_name)
-    # With --hosts, a proxy on this machine can pass on requests of other machines.
-    serves_others = bool(options.hosts and options.trusted_proxy)
-    app = configure(options, is_private=is_local and not serves_others)
+    app = configure(options, is_private=is_local and not _is_behind_proxy_of_hosts(options))
     if not is_local or options.trusted_proxy or options.base_url:
         place = options.token_file or "BOOKMARKS_TOKEN"
         credentials.warn_of_short_tokens(app.access_control.tokens, place)
     _set_log_levels()
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, host_name, port, options.trusted_proxy)
-    # For port 0, the kernel chooses a port. A server with several addresses lacks the attribute.
+    # The kernel chooses for port 0. A server with several addresses lacks the attribute.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     _open(app)
@@ -37,15 +35,18 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
+def _is_behind_proxy_of_hosts(options: argparse.Namespace) -> bool:
+    return bool(options.hosts and options.trusted_proxy)
+
+
 def _set_log_levels() -> None:
-    # `AccessLog` alone logs there.
     logging.getLogger("bookmarks.access").setLevel(logging.INFO)
-    # waitress would log a warning for each request that waits for a thread.
+    # waitress warns whenever a request waits for a thread.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 
 def _open(app: Any) -> None:
-    """Read the bookmarks without garbage collections, and let later collections skip them."""
+    """Read the bookmarks, and exempt them from garbage collection."""
     gc.disable()
     app.open()
     gc.freeze()
@@ -56,13 +57,15 @@ def _parse_address(value: str) -> tuple[str, int]:
     """Return the host and the port. An IPv6 host keeps its brackets."""
     address = re.fullmatch(r"(\[.+\]|[^:]+):([0-9]{1,5})", value)
     if not address or int(address[2]) > 65535:
-        rule = "--listen must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, not"
-        sys.exit(f"bookmarks: {rule} {value!r}.")
+        sys.exit(
+            "bookmarks: --listen must be HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, "
+            f"not {value!r}."
+        )
     return address[1], int(address[2])
 
 
 def configure(options: argparse.Namespace, is_private: bool) -> Any:
-    """Return the application. Exit if it has no token and is not private."""
+    """Return the application. Exit if it is neither private nor has a token."""
     app = _make_app(options)
     if not app.access_control.tokens:
         _check_without_token(options, is_private)
@@ -82,7 +85,6 @@ def _make_app(options: argparse.Namespace) -> Any:
 
 
 def _check_without_token(options: argparse.Namespace, is_private: bool) -> None:
-    """Warn of a useless option, and exit if other machines could change bookmarks."""
     if options.public_read and not options.hosts:
         warning = "--public-read does nothing without a token: everybody can read and write."
         logging.getLogger("bookmarks").warning(warning)
@@ -94,7 +96,6 @@ def _check_without_token(options: argparse.Namespace, is_private: bool) -> None:
 
 
 def _read_tokens(options: argparse.Namespace) -> str | list[str] | None:
-    """Return the tokens in --token-file or, without that option, BOOKMARKS_TOKEN."""
     file = options.token_file
     if not file:
         return os.environ.get("BOOKMARKS_TOKEN")

@@ -1,4 +1,4 @@
-"""Plain text: a line for each bookmark, uri TAB title TAB tags."""
+"""Plain text: the lines are uri TAB title TAB tags."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,19 +8,18 @@ from storage.errors import Malformed
 
 def write(listing: Listing) -> Iterator[bytes]:
     for bookmark in listing.bookmarks:
-        # These fields cannot contain a TAB or a line break.
         yield f"{bookmark.uri}\t{bookmark.title}\t{','.join(bookmark.tags)}\n".encode()
 
 
 def write_value(value: str | Sequence[str]) -> bytes:
-    """Write the value of a field, with one line for each tag."""
+    """Write a field, with one line for each tag."""
     if isinstance(value, str):
         return value.encode()
     return "\n".join(value).encode()
 
 
 def read_value(body: bytes) -> str:
-    """Return the value of a field in a body. Raises Malformed."""
+    """Decode a field. Raises Malformed."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""XBEL 1.0, the XML Bookmark Exchange Language, valid against its DTD.
+"""XBEL 1.0, the XML Bookmark Exchange Language.
 
-XBEL lacks some fields, such as tags. They are attributes that each document declares.
+Fields that XBEL lacks, such as tags, are attributes that each document declares.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,16 +13,16 @@ from storage.bookmark import FIELDS, WRITABLE_FIELDS, Bookmark, from_text, to_te
 from storage.errors import Invalid
 from storage.index import Entry
 
-# The attributes and child elements of XBEL for fields of a bookmark.
 _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"}
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 _FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
-# The fields that XBEL lacks are attributes of the same names.
-_OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_OF_XBEL)
-# Empty values of these fields are not written.
+_ADDED_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_OF_XBEL)
+# Not written if empty.
 _OPTIONAL_FIELDS = tuple(name for name in WRITABLE_FIELDS if name not in ("uri", "title"))
 
-_DECLARATIONS = "".join(f"<!ATTLIST bookmark {name} CDATA #IMPLIED>\n" for name in _OWN_ATTRIBUTES)
+_DECLARATIONS = "".join(
+    f"<!ATTLIST bookmark {name} CDATA #IMPLIED>\n" for name in _ADDED_ATTRIBUTES
+)
 _HEAD = f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE xbel PUBLIC "+//IDN python.org//DTD XML Bookmark Exchange Language 1.0//EN//XML" \
@@ -31,12 +31,11 @@ _HEAD = f"""\
 <xbel version="1.0">
 """.encode()
 
-# Elements that GNOME writes into the `metadata` of a bookmark:
-# https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec.
+# Written by GNOME: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 GROUP = f"{_DESKTOP}group"
 PRIVATE = f"{_DESKTOP}private"
-KDE_TIME = "time_added"  # When KDE added the bookmark.
+KDE_TIME = "time_added"
 _GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
@@ -57,7 +56,7 @@ def _document(bookmarks: Iterable[Bookmark]) -> Iterator[bytes]:
 
 def _element(bookmark: Bookmark) -> str:
     attributes = ""
-    for name in _OWN_ATTRIBUTES:
+    for name in _ADDED_ATTRIBUTES:
         text = to_text(getattr(bookmark, name))
         if text:
             attributes += f' {name}="{escape_attribute(text)}"'
@@ -88,10 +87,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return all fields of the bookmark for PUT; those that XBEL leaves out are empty.
-
-    Raises Malformed or Invalid.
-    """
+    """Return all fields; those that XBEL leaves out are empty. Raises Malformed or Invalid."""
     fields: dict[str, object] = {name: from_text(name, "") for name in _OPTIONAL_FIELDS}
     return fields | read(body, parameters)
 
@@ -102,19 +98,18 @@ def new_collector() -> Collector:
 
 
 def element_fields(element: Element) -> dict[str, object]:
-    """Return the fields of a bookmark."""
     fields: dict[str, object] = {}
     id = element.attributes.get("id")
     if id:
-        fields["id"] = id.removeprefix("b-")
+        fields["id"] = id.removeprefix("b-")  # An XML id begins with a letter.
     for attribute, name in _FIELD_BY_ATTRIBUTE.items():
         if attribute in element.attributes:
             fields[name] = element.attributes[attribute]
-    for name in _OWN_ATTRIBUTES:
+    for name in _ADDED_ATTRIBUTES:
         if name in element.attributes:
             fields[name] = from_text(name, element.attributes[name])
     for child, name in _FIELD_BY_CHILD.items():
         texts = element.texts.get(child)
         if texts:
-            fields[name] = texts[0]  # XBEL allows only one title and one desc.
+            fields[name] = texts[0]
     return fields

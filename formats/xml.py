@@ -1,4 +1,4 @@
-"""Write and read XML safely."""
+"""Write and read XML."""
 
 import re
 import sys
@@ -32,20 +32,20 @@ def escape_attribute(value: str) -> str:
 class Element:
     """A folder or an entry."""
 
-    kind: str  # The tag of the element.
+    kind: str  # Its tag.
     line: int
-    depth: int  # 1 for the root element, 2 for its children, and so on.
+    depth: int  # The root element has depth 1.
     level: int  # The number of folders around it.
     attributes: dict[str, str]
-    # The texts of elements inside it by their tags, such as `title`.
+    # Texts of inner elements by tag, such as `title`.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Collector:
-    """Collects the folders and entries of a document. A folder precedes its entries.
+    """Collects folders and entries, each folder before its entries.
 
-    With each, collects the texts of its children with `child_tags`, and of the elements with
-    `descendant_tags` at any depth. Leaves out what is inside an entry, and an entry without end.
+    Each has the texts of its children `child_tags` and its descendants `descendant_tags`.
+    Other elements inside an entry are ignored.
     """
 
     def __init__(
@@ -62,28 +62,22 @@ class Collector:
         self.root_tag = ""
         self.elements: list[Element] = []
         self.parser = _new_parser(self)  # It calls `start`, `data` and `end`.
-        self._depth = 0  # The number of elements around the current place in the document.
-        # The folders and entry around this place, inside an element for the document.
+        self._depth = 0  # The number of open elements.
+        # Open folders and entry, outermost first. The first stands for the document.
         self._stack = [Element(folder_tag, line=0, depth=0, level=-1, attributes={})]
-        self._text: list[str] | None = None  # The pieces of the text to collect, if any.
-        self._text_depth = 0  # The depth of the element with this text.
+        self._text_depth = 0  # The depth of the element whose text is wanted, or 0.
+        self._text: list[str] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if not self.root_tag:
             self.root_tag = tag
-        if self._text is not None:
-            return  # An element inside a text is ignored, but not its text.
-        parent = self._stack[-1]
+        if self._text_depth:  # Only the text of inner elements is kept.
+            return
         if self._has_wanted_text(tag):
-            self._text = []
             self._text_depth = self._depth
-        elif parent.kind == self._folder_tag and tag in self._element_tags:
-            line = self.parser.parser.CurrentLineNumber
-            element = Element(tag, line, self._depth, parent.level + 1, attributes)
-            self._stack.append(element)
-            if tag == self._folder_tag:
-                self.elements.append(element)
+        elif tag in self._element_tags and self._stack[-1].kind == self._folder_tag:
+            self._start_element(tag, attributes)
 
     def _has_wanted_text(self, tag: str) -> bool:
         if tag in self._descendant_tags:
@@ -91,35 +85,49 @@ class Collector:
         is_child = self._depth == self._stack[-1].depth + 1
         return is_child and tag in self._child_tags
 
+    def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self.parser.parser.CurrentLineNumber
+        level = self._stack[-1].level + 1
+        element = Element(tag, line, self._depth, level, attributes)
+        self._stack.append(element)
+        if tag == self._folder_tag:
+            self.elements.append(element)
+
     def data(self, text: str) -> None:
-        if self._text is not None:
+        if self._text_depth:
             self._text.append(text)
 
     def end(self, tag: str) -> None:
-        innermost = self._stack[-1]
-        if self._text is not None:
-            if self._depth == self._text_depth:
-                innermost.texts.setdefault(tag, []).append("".join(self._text))
-                self._text = None
-        elif self._depth == innermost.depth:
-            self._stack.pop()
-            if innermost.kind != self._folder_tag:
-                self.elements.append(innermost)
+        if self._depth == self._text_depth:
+            self._end_text(tag)
+        elif self._depth == self._stack[-1].depth:
+            self._end_element()
         self._depth -= 1
+
+    def _end_text(self, tag: str) -> None:
+        text = "".join(self._text)
+        self._stack[-1].texts.setdefault(tag, []).append(text)
+        self._text = []
+        self._text_depth = 0
+
+    def _end_element(self) -> None:
+        element = self._stack.pop()
+        if element.kind != self._folder_tag:
+            self.elements.append(element)
 
 
 # --- Parsing ---
 
-_MAX_NAMESPACE = 256  # Characters.
+_MAX_NAMESPACE_CHARACTERS = 256
 _MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
 
 
 def parse(document: bytes, collector: Collector) -> None:
-    """Collect the elements of a document. Raises Malformed after the elements before an error."""
+    """Collect the elements of a document. Raises Malformed after those before an error."""
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets, so decode here. It ignores the declared one of a str.
+            # Expat knows few charsets, and ignores the declared one for a str.
             collector.parser.feed(document.decode(codec))
         else:
             collector.parser.feed(document)
@@ -135,8 +143,7 @@ def parse(document: bytes, collector: Collector) -> None:
 
 
 def _new_parser(target: Collector) -> DefusedXMLParser:
-    """Return a parser that refuses expansion attacks, such as billion laughs."""
-    parser = DefusedXMLParser(target=target)  # It refuses declarations of entities.
+    parser = DefusedXMLParser(target=target)  # Refuses entity declarations.
     expat = parser.parser
     expat.StartNamespaceDeclHandler = _refuse_long_namespace
     expat.AttlistDeclHandler = _AttributeDeclarations().check
@@ -144,13 +151,14 @@ def _new_parser(target: Collector) -> DefusedXMLParser:
 
 
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    """Refuse an address that expat would repeat in the name of every element."""
-    if address and len(address) > _MAX_NAMESPACE:
-        raise Malformed(f"XML with a namespace of over {_MAX_NAMESPACE} characters is refused.")
+    # Expat repeats the address in the name of each element.
+    if address and len(address) > _MAX_NAMESPACE_CHARACTERS:
+        limit = _MAX_NAMESPACE_CHARACTERS
+        raise Malformed(f"XML with a namespace of over {limit} characters is refused.")
 
 
 class _AttributeDeclarations:
-    """Refuses many attributes and default values, which expat would repeat in every element."""
+    """Limits the attribute declarations of a document."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -161,11 +169,11 @@ class _AttributeDeclarations:
         self._count += 1
         if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
-        if default is not None:
+        if default is not None:  # Expat repeats the value in each element.
             raise Malformed("XML with a default value of an attribute is refused.")
 
 
-# The limits 200 and 40 keep the search short in any document.
+# 200 and 40 limit the search.
 _CHARSET = re.compile(
     rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
 )
@@ -173,47 +181,48 @@ _DECLARATION = re.compile(r"\s*(?:<\?xml\s[^>]*>)?")
 
 
 def declared_charset(document: bytes) -> str:
-    """Return the charset in the XML declaration, in lower case, or ""."""
+    """Return the lower-case charset of the XML declaration, or ""."""
     if declaration := _CHARSET.match(document):
         return declaration[1].decode("ascii").lower()
     return ""
 
 
-# Some programs write characters that XML excludes, such as U+0001 or `&#1;`. They would stop the
-# parser, so it gets this mark instead. Then the mark becomes NUL, which the importer reports.
+# Stands for characters that XML excludes, such as U+0001 or `&#1;`, while expat parses.
 _MARK = "\U0010ffff"
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
 
 
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
-    """Yield the folders and entries of a file.
+    """Yield the folders and entries of a file, with NUL for characters that XML excludes.
 
-    Raises Malformed, but yields the elements before an error first.
+    Raises Malformed after the elements before an error.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    can_use_mark = _MARK not in text
-    if can_use_mark:
+    is_mark_free = _MARK not in text
+    if is_mark_free:
         text = _mark_invalid_chars(text)
-    error: Malformed | None = None
-    try:
-        parse(text.encode(), collector)
-    except Malformed as malformed:
-        error = malformed
+    error = _parse_text(text, collector)
     if collector.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     for element in collector.elements:
-        if can_use_mark:
+        if is_mark_free:
             _replace_marks_by_nul(element)
         yield element
     if error:
         raise error
 
 
-def _without_declaration(text: str) -> str:
-    """Return a document without its XML declaration, but with the line breaks, for line numbers.
+def _parse_text(text: str, collector: Collector) -> Malformed | None:
+    """Return the error, so that the caller can yield the elements before it."""
+    try:
+        parse(text.encode(), collector)
+    except Malformed as error:
+        return error
+    return None
 
-    The declared charset is wrong after decoding, and a declaration after blank lines is an error.
-    """
+
+def _without_declaration(text: str) -> str:
+    """Remove the declaration, whose charset is wrong after decoding, but not its lines."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
@@ -242,5 +251,5 @@ def _is_valid_xml_char(number: int) -> bool:
 def _replace_marks_by_nul(element: Element) -> None:
     for name, value in element.attributes.items():
         element.attributes[name] = value.replace(_MARK, "\0")
-    for texts in element.texts.values():
-        texts[:] = [text.replace(_MARK, "\0") for text in texts]
+    for tag, texts in element.texts.items():
+        element.texts[tag] = [text.replace(_MARK, "\0") for text in texts]

@@ -1,3 +1,3 @@
-"""The pages for people. Every text goes through `frame.e`, which escapes it."""
+"""The pages. `frame.e` escapes every text."""
 
 MEDIA_TYPE = "text/html; charset=utf-8"

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Matches `style-0123456789ab.css`, but no id, because ids have no dots.
+# Such as `style-0123456789ab.css`. The ids of bookmarks have no dots.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    # These icons are made from icon.svg.
+    # Made from icon.svg:
     "icon.png": "image/png",
     "large.png": "image/png",
-    "touch.png": "image/png",  # Without the round corners.
+    "touch.png": "image/png",
     "app.webmanifest": "application/manifest+json",
 }
 _DIGITS_IN_NAME = 12
@@ -23,23 +23,21 @@ _DIGITS_IN_NAME = 12
 
 @dataclass(frozen=True)
 class Asset:
-    """A file that the pages use."""
-
     media_type: str
     body: bytes
-    version: int  # The digest of the body, for the entity tag.
-    changed_at: float = 0.0  # Constant, because a changed file gets another name.
+    version: int  # A digest of the body.
+    changed_at: float = 0.0  # A changed file gets a new name.
 
 
 @functools.cache
 def assets() -> Mapping[str, Asset]:
-    """Return the files by the names under which they are served."""
+    """Return the files by served name."""
     return {served_name(file): _read(file) for file in _MEDIA_TYPES}
 
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return a name with a digest of the file, so that browsers may keep it for ever."""
+    """Return the name of a file with its digest, which allows unlimited caching."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
     return f"{stem}-{digest}.{suffix}"
@@ -55,7 +53,6 @@ def _read(file: str) -> Asset:
 
 
 def _with_served_names(manifest: bytes) -> bytes:
-    """Return the manifest with the names under which its icons are served."""
     for icon in ("icon.svg", "icon.png", "large.png", "touch.png"):
         old = f'"{icon}"'
         new = f'"{served_name(icon)}"'

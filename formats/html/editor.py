@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,17 +42,17 @@ _INPUTS = {
     ),
     "description": _Input("Description", is_multiline=True),
 }
-for _name in WRITABLE_FIELDS:  # Any other field gets a plain input.
+for _name in WRITABLE_FIELDS:  # Other fields get a plain input.
     _INPUTS.setdefault(_name, _Input(_name.capitalize()))
 LABELS = {name: input.label for name, input in _INPUTS.items()}
 
 _CHARACTERS_PER_LINE = 60
 _MAX_LINES = 8
 _MIN_LINES_OF_DESCRIPTION = 5
-MAX_ADDED_TEXT_SHOWN = 300  # Characters.
-_MAX_VALUE_SHOWN = 1000  # Characters.
-MAX_TAG_CHECKBOXES = 8
-UNREAD = "unread"  # The tag of the bookmarks to read later.
+_MAX_QUOTE_CHARACTERS = 300
+_MAX_VALUE_CHARACTERS = 1000
+_MAX_TAG_CHECKBOXES = 8
+UNREAD = "unread"  # The tag that means "read later".
 
 # An address typed without its scheme, such as `example.org:8080/page`.
 _WITHOUT_SCHEME = re.compile(
@@ -79,56 +79,51 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form of a bookmark."""
 
     id: str = ""  # Empty in a form that adds a bookmark.
-    # By field name. A form that was opened before an upgrade lacks new fields.
-    texts: Mapping[str, str] = {}
-    unread: bool = False  # Stands for the tag UNREAD, which is not in `texts`.
-    # Digests of the values stored when the form was opened: `uri:1a2b title:3c4d`.
-    opened: str = ""
+    texts: Mapping[str, str] = {}  # By field name.
+    unread: bool = False  # Whether it has the tag UNREAD, which is not in `texts`.
+    opened_digests: str = ""  # Such as `uri:1a2b title:3c4d`.
     list_query: str | None = None  # The query of the list where the form was opened.
-    closes_window: str = ""  # "1" in a window that the bookmarklet has opened.
+    closes_window: bool = False  # In the window of the bookmarklet.
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
-        """Read the fields that a browser has sent, in a form or in the query of an address."""
-        texts = {name: _sent_text(fields[name]) for name in LABELS if name in fields}
+        """Read the fields of a sent form or of a query."""
+        texts = {name: _as_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
-        quote = fields.get("_quote")  # The value of a checked box.
+        quote = fields.get("_quote")
         if quote:
-            texts["description"] = join_paragraphs(texts.get("description", ""), _sent_text(quote))
+            texts["description"] = join_paragraphs(texts.get("description", ""), _as_text(quote))
         tags = fields.get("tags", ())
-        other_tags = _without_unread(tags)
-        texts["tags"] = ", ".join(other_tags)
-        has_unread_tag = len(other_tags) < len(tags)
+        texts["tags"] = _as_text(_without_unread(tags))
         return cls(
             texts=texts,
-            unread=has_unread_tag or bool(fields.get("unread")),
-            opened=fields.get("_opened", ""),
+            unread=any(map(_is_unread, tags)) or bool(fields.get("unread")),
+            opened_digests=fields.get("_opened", ""),
             list_query=fields.get("_list"),
-            closes_window=fields.get("close", ""),
+            closes_window=bool(fields.get("close")),
         )
 
     def text(self, name: str) -> str:
-        """Return the text of a field."""
         return self.texts.get(name, "")
 
     def with_texts(self, texts: Mapping[str, str], unread: bool) -> "BookmarkForm":
         """Return the form with other texts in some fields."""
         return replace(self, texts={**self.texts, **texts}, unread=unread)
 
-    def showing(self, entry: Entry) -> "BookmarkForm":
+    def with_stored_values(self, entry: Entry) -> "BookmarkForm":
         """Return the form with the values of a stored bookmark."""
         bookmark = entry.bookmark
-        tags = ", ".join(_without_unread(bookmark.tags))
+        tags = _as_text(_without_unread(bookmark.tags))
         return replace(
             self,
             id=bookmark.id,
             texts={**texts_of(bookmark), "tags": tags},
             unread=UNREAD in entry.tags,
-            opened=" ".join(_stored_digests(entry).values()),
+            opened_digests=" ".join(_stored_digests(entry).values()),
         )
 
     def fields(self) -> Fields:
-        """Return the unchecked values of the form as fields of a bookmark."""
+        """Return the values of the form, which are not validated yet."""
         fields: Fields = {name: from_text(name, text) for name, text in self.texts.items()}
         if self.unread:
             fields["tags"].append(UNREAD)
@@ -137,29 +132,29 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     def changes(self, entry: Entry, fields: Fields) -> tuple[Fields, list[str]]:
         """Return the fields that the user has changed, and the names of those in conflict.
 
-        Compare three values of each field: stored when the form was opened, stored now, and sent.
-        The field is in conflict if the user and another client have changed it to different
-        values.
+        A conflict is a field that another client has changed differently.
         """
-        opened_digests = self.opened.split()
+        opened_digests = self.opened_digests.split()
         stored_digests = _stored_digests(entry)
         changed: Fields = {}
         conflicts: list[str] = []
         for name, value in fields.items():
             sent_digest = _digest(name, value)
-            if sent_digest in opened_digests:  # The user has not changed the field.
+            if sent_digest in opened_digests:
                 continue
             changed[name] = value
             stored_digest = stored_digests[name]
-            is_changed_by_other = stored_digest not in opened_digests
-            if is_changed_by_other and stored_digest != sent_digest:
+            if stored_digest not in opened_digests and stored_digest != sent_digest:
                 conflicts.append(name)
         return changed, conflicts
 
 
+def _is_unread(tag: str) -> bool:
+    return tag.casefold() == UNREAD  # The cache of `fold_tag` would keep a huge tag.
+
+
 def _without_unread(tags: Iterable[str]) -> list[str]:
-    # `fold_tag` would keep even a huge tag in its cache.
-    return [tag for tag in tags if tag.casefold() != UNREAD]
+    return [tag for tag in tags if not _is_unread(tag)]
 
 
 def join_paragraphs(*texts: str) -> str:
@@ -167,42 +162,38 @@ def join_paragraphs(*texts: str) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _sent_text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(value)
-    return str(value).replace("\r\n", "\n")  # Browsers send CRLF.
+def _as_text(value: str | Sequence[str]) -> str:
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n")  # Browsers send CRLF.
+    return ", ".join(value)
 
 
 def texts_of(bookmark: Bookmark) -> dict[str, str]:
-    """Return a bookmark's values as texts of the form's fields."""
-    texts = {}
-    for name in LABELS:
-        value = getattr(bookmark, name)
-        texts[name] = value if isinstance(value, str) else ", ".join(value)
-    return texts
+    """Return the values of a bookmark as texts of the form, by field."""
+    return {name: _as_text(getattr(bookmark, name)) for name in LABELS}
 
 
 def _stored_digests(entry: Entry) -> dict[str, str]:
-    """Return digests of the values that an unchanged form of the bookmark sends."""
+    """Return digests of the values that an unchanged form would send."""
     digests = {}
     for name in LABELS:
         value = getattr(entry.bookmark, name)
         if name == "tags" and UNREAD in entry.tags:
-            value = [*_without_unread(value), UNREAD]  # `BookmarkForm.fields` puts it last.
+            value = [*_without_unread(value), UNREAD]  # The form sends UNREAD last.
         digests[name] = _digest(name, value)
     return digests
 
 
 def _digest(name: str, value: object) -> str:
-    """Return a field's name and a digest of its value, such as `uri:1a2b3c4d5e6f7a8b`."""
+    """Return a digest such as `uri:1a2b3c4d5e6f7a8b`."""
     digest = hashlib.blake2b(msgspec.json.encode(value), digest_size=8)
     return f"{name}:{digest.hexdigest()}"
 
 
 def shown_version(entry: Entry) -> str:
-    """Return an id with the last digits of a version, such as `0s9yex328jt74:00c0ffee12`.
+    """Return an id with the end of a version, such as `0s9yex328jt74:00c0ffee12`.
 
-    Forms send it, so that the service notices if the bookmark has changed meanwhile.
+    Forms send it back, to detect that the bookmark has changed.
     """
     last_digits = entry.version % 2**40
     return f"{entry.bookmark.id}:{last_digits:010x}"
@@ -214,30 +205,36 @@ def shown_version(entry: Entry) -> str:
 class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a form shows beside the fields of the bookmark."""
 
-    notes: Mapping[str, Note] = {}  # Below the fields, by field name.
-    focus: str = ""  # The name of the field that has the focus.
+    notes: Mapping[str, Note] = {}  # By field name.
+    focus: str = ""  # A field name.
     checkbox: str = ""  # HTML.
     save_label: str = "Save"
-    link: str = ""  # HTML, beside the button that saves.
+    link: str = ""  # HTML beside the button.
 
 
 def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) -> str:
     """Return the HTML of a form that adds or changes a bookmark."""
-    fields = ""
-    for name in LABELS:
-        note = parts.notes.get(name)
-        fields += _field(name, form.text(name), note, has_focus=name == parts.focus)
-        if name == "tags":
-            fields += _tag_checkboxes(site, form)
-    links = f"{parts.link} {_cancel_link(site, form)}"
-    button = submit_button(parts.save_label, links)
-    content = f"{fields}{parts.checkbox}{_unread_checkbox(form)}{button}"
+    content = _fields_html(site, form, parts)
+    content += parts.checkbox
+    content += _unread_checkbox(form)
+    content += submit_button(parts.save_label, f"{parts.link} {_cancel_link(site, form)}")
     path = f"{site.path}/-/add"
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
-    hidden = [("_opened", form.opened), ("close", form.closes_window), ("_list", form.list_query)]
-    # Without autocomplete="off", a browser that reloads the page may keep old texts.
+    close = "1" if form.closes_window else ""
+    hidden = [("_opened", form.opened_digests), ("close", close), ("_list", form.list_query)]
+    # Otherwise browsers may keep old texts when the user reloads the page.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
+
+
+def _fields_html(site: Site, form: BookmarkForm, parts: FormParts) -> str:
+    html = ""
+    for name in LABELS:
+        note = parts.notes.get(name)
+        html += _field(name, form.text(name), note, has_focus=name == parts.focus)
+        if name == "tags":
+            html += _tag_checkboxes(site, form)
+    return html
 
 
 def _unread_checkbox(form: BookmarkForm) -> str:
@@ -258,7 +255,7 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
         attributes += " autofocus"
     if is_multiline:
         rows = _rows(name, value)
-        # Browsers drop this line break. Without it, they would drop one that begins the value.
+        # Browsers drop the first line break in a textarea.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"
     else:
@@ -277,15 +274,15 @@ def _rows(name: str, value: str) -> int:
 
 
 def other_value(label: str, value: str) -> Note:
-    """Return the note with the other value of a field, such as `Saved now: Title`."""
+    """Return a note that shows another value of a field."""
     shown = "<em>nothing</em>"
     if value:
         shown = f'<span dir="auto">{e(value)}</span>'
-    return "theirs", f"<strong>{label}</strong> {shown}"
+    return Note("theirs", f"<strong>{label}</strong> {shown}")
 
 
 def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
-    """Return checkboxes for tags of other bookmarks of the same host."""
+    """Return checkboxes for tags of bookmarks with the same host."""
     uri = form.text("uri")
     tags_in_form = {UNREAD, *map(fold, split_tags(form.text("tags")))}
     unused = [tag for tag in site.host_tags(uri) if fold(tag) not in tags_in_form]
@@ -293,16 +290,16 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
         return ""
     legend = f"<legend>Also used for {host_html(uri)}</legend>\n"
     labels = ""
-    for tag in unused[:MAX_TAG_CHECKBOXES]:
+    for tag in unused[:_MAX_TAG_CHECKBOXES]:
         box = f'<input type="checkbox" name="tags" value="{e(tag)}">'
         labels += f"<label>{box} <bdi>{e(tag)}</bdi></label>\n"
     return f'<fieldset class="choices">\n{legend}<div>\n{labels}</div>\n</fieldset>\n'
 
 
 def quote_checkbox(sent_description: str, is_checked: bool) -> str:
-    """Return a checkbox that adds the sent description to the stored one."""
+    """Return a checkbox that adds the description to the stored one."""
     checked = " checked" if is_checked else ""
-    shown = e(cut(sent_description, MAX_ADDED_TEXT_SHOWN))
+    shown = e(cut(sent_description, _MAX_QUOTE_CHARACTERS))
     return (
         '<p class="choices"><label>'
         f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
@@ -318,11 +315,11 @@ def _cancel_link(site: Site, form: BookmarkForm) -> str:
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return the values of fields, given by name, as HTML with their labels."""
+    """Return field names and values as HTML, with labels."""
     rows = ""
     for name, value in values:
         if value and name in LABELS:
-            shown = e(cut(value, _MAX_VALUE_SHOWN))
+            shown = e(cut(value, _MAX_VALUE_CHARACTERS))
             rows += f'<dt>{LABELS[name]}</dt><dd dir="auto">{shown}</dd>\n'
     if not rows:
         return ""
@@ -330,7 +327,7 @@ def values_html(values: Iterable[tuple[str, str]]) -> str:
 
 
 def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:
-    """Return a form that deletes this version of the bookmark."""
+    """Return a form that deletes the bookmark if it has not changed."""
     hidden = [("_shown", shown_version(entry)), ("_list", list_query)]
     action = f"{site.path}/-/delete/{entry.bookmark.id}"
     return post_form(action, hidden, "<button>Delete</button>", attributes='class="delete"')

@@ -23,7 +23,7 @@ _HEADINGS: Mapping[int, str] = {
 }
 # The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
-# Pages show these texts in place of the detail, which is for programs.
+# In place of the detail, which is for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     404: "No bookmark and no page has this address. Check it, or go back to the list.",
     405: "This cannot be done at this address.",
@@ -32,23 +32,21 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     413: "The service does not accept this much at once.",
     415: "The service does not know the type of what was sent.",
 }
-
-
-# The excerpt of a long value, at the end of a reason. The form shows the value itself.
+# A cut value at the end of a reason.
 _CUT_VALUE = re.compile(': ".*…"$')
 
 
 @dataclass
 class Problem:
-    """An error as a client gets it (RFC 9457)."""
+    """An error for a client (RFC 9457)."""
 
     status: int
     detail: str
     headers: dict[str, str] = field(default_factory=dict)
-    errors: Sequence[tuple[str, str]] = ()  # The names of wrong fields, with the reasons.
-    bookmark_url: str = ""  # The address of the bookmark that has the uri already.
-    deleted: str = ""  # When the bookmark was deleted.
-    is_outcome_unknown: bool = False  # After a disk error, a change may be stored or not.
+    errors: Sequence[tuple[str, str]] = ()  # Wrong fields and reasons.
+    bookmark_url: str = ""  # Of the bookmark that already has the uri.
+    deleted: str = ""  # A timestamp.
+    is_outcome_unknown: bool = False  # The change may be stored.
 
     @property
     def heading(self) -> str:
@@ -67,7 +65,8 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem, which must not show how many bookmarks are unread."""
+    """Return the page of a problem."""
+    # The request may lack a token, so the page must show nothing of the collection.
     site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
@@ -77,7 +76,7 @@ def write_problem(problem: Problem, site: Site) -> bytes:
 
 
 def problem_html(problem: Problem) -> str:
-    """Return the errors of a problem as HTML."""
+    """Return the content of the page of a problem."""
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
@@ -101,15 +100,14 @@ def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
 
 def detail_html(problem: Problem) -> str:
     """Return the detail of a problem as HTML, in words for people."""
-    time = problem.deleted
-    if not time:
-        return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
-    return f"It was deleted on {date_html(time)}."
+    if problem.deleted:
+        return f"It was deleted on {date_html(problem.deleted)}."
+    return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 
 def people_text(reason: str) -> str:
-    """Return the reason of an error as HTML, with words such as address for uri."""
-    # A form has all tags in one text, so the index of a wrong tag says nothing.
+    """Return the reason of an error as HTML, in words for people."""
+    # The form has one text for all tags, so the index of a tag is useless.
     text, _, _ = reason.partition(" at index ")
     text = _CUT_VALUE.sub("", text)
     text = re.sub(r"\ba uri\b", "an address", text)

@@ -1,7 +1,8 @@
-"""The parts that every page has, and the function that escapes every text."""
+"""The frame of every page, and parts that pages share."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from formats.html.assets import served_name
 from formats.listing import RESULTS, Listing, Parameters, Site, list_address, with_query
@@ -9,34 +10,37 @@ from storage.bookmark import replace_invalid_xml_chars
 from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
-MAX_HEADING = 120  # Characters.
-_MAX_WORDS_OF_LONG_FILTER = 500  # Characters.
-Note = tuple[str, str]  # Below a field: the note's CSS class, such as `error`, and its HTML.
-HiddenFields = Sequence[tuple[str, str | None]]  # Fields with the value None are left out.
+MAX_HEADING_CHARACTERS = 120
+_MAX_LONG_SEARCH_CHARACTERS = 500
+HiddenFields = Sequence[tuple[str, str | None]]  # None leaves out the field.
+
+
+class Note(NamedTuple):
+    """A note below a field."""
+
+    css_class: str  # "error", "hint" or "theirs".
+    html: str
 
 
 def e(text: str) -> str:
-    """Return the text escaped, as every text of a page must be."""
+    """Escape a text for HTML."""
     if not text.isprintable():  # Printable characters are valid in XML.
         text = replace_invalid_xml_chars(text)
     return escape(text)
 
 
 def begin(title: str, site: Site, listing: Listing | None = None, current: str = "") -> str:
-    """Return a page up to its main part. On the page of a list, the links keep its filter.
+    """Return a page up to its main part. With `listing`, links keep the filter.
 
-    `current` is the link of the header to mark as the current page: "tags" or "tools".
+    `current` is "tags", "tools" or "".
     """
     head = _head(title, site)
     feed = e(feed_address(site, listing.linked_filter if listing else []))
     brand = _brand(site)
     search = _search(site, listing)
-    unread_link = _unread_link(site, listing)
-    tags_link = link("Tags", f"{site.path}/tags", is_current=current == "tags")
-    tools_link = link("Tools", f"{site.path}/-/tools", is_current=current == "tools")
-    login_link = _login_link(site)
+    navigation = _navigation(site, listing, current)
     add_link = _add_link(site, listing)
-    # On narrow screens, CSS shows the button "Pages" in place of the links.
+    # On narrow screens, CSS hides the links behind the button "Pages".
     return f"""\
 {head}<link rel="alternate" type="application/atom+xml" title="Feed" href="{feed}">
 </head>
@@ -44,10 +48,16 @@ def begin(title: str, site: Site, listing: Listing | None = None, current: str =
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
 {brand}{search}<button class="more" popovertarget="pages">Pages</button>
-<nav id="pages" popover aria-label="Pages of the service">\
-{unread_link}{tags_link}{tools_link}{login_link}</nav>
+<nav id="pages" popover aria-label="Pages of the service">{navigation}</nav>
 {add_link}</header>
 """
+
+
+def _navigation(site: Site, listing: Listing | None, current: str) -> str:
+    links = _unread_link(site, listing)
+    links += link("Tags", f"{site.path}/tags", is_current=current == "tags")
+    links += link("Tools", f"{site.path}/-/tools", is_current=current == "tools")
+    return links + _login_link(site)
 
 
 def _login_link(site: Site) -> str:
@@ -61,19 +71,19 @@ def _add_link(site: Site, listing: Listing | None) -> str:
     if site.is_visitor:
         return ""
     address = f"{site.path}/-/add"
-    if listing:  # The form then leads back to the list.
+    if listing:
         address = with_query(address, [("_list", listing.list_query)])
     return f'<a class="button" id="add" href="{e(address)}">Add</a>\n'
 
 
 def begin_login(title: str, site: Site) -> str:
-    """Return a page up to its main part, without links to pages that need a login."""
+    """Return a page up to its main part, without links to other pages."""
     brand = _brand(site)
     return f'{_head(title, site)}</head>\n<body>\n<header class="top">\n{brand}</header>\n'
 
 
 def list_head(title: str, summary: str, controls: str = "") -> str:
-    """Return the heading of a page that is like a list."""
+    """Return a heading with a summary and controls beside it."""
     return (
         f'<div class="head">\n<h1>{title}</h1>\n'
         f'<p class="total" role="status">{summary}</p>\n{controls}</div>\n'
@@ -81,12 +91,12 @@ def list_head(title: str, summary: str, controls: str = "") -> str:
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "", current: str = "") -> str:
-    """Return a page of one column, with the title or the HTML `heading` as heading."""
+    """Return a page of one column. The heading is the title, unless given as HTML."""
     return begin(title, site, current=current) + single_column(heading or e(title), main)
 
 
 def single_column(heading: str, main: str) -> str:
-    """Return the rest of a page of one column, after `begin` or `begin_login`."""
+    """Return the rest of a page, after `begin` or `begin_login`."""
     return (
         '<main id="main" class="single">\n'
         f'<h1 dir="auto">{heading}</h1>\n{main}</main>\n{END}'
@@ -95,13 +105,13 @@ def single_column(heading: str, main: str) -> str:
 
 def _head(title: str, site: Site) -> str:
     path = e(site.path)
-    shown_title = e(cut(title, MAX_HEADING))
+    shown_title = e(cut(title, MAX_HEADING_CHARACTERS))
     icon = served_name("icon.svg")
     touch_icon = served_name("touch.png")
     manifest = served_name("app.webmanifest")
     style = served_name("style.css")
     script = served_name("script.js")
-    # Without `blocking`, text would move when the script shortens dates.
+    # `blocking` avoids that text moves when the script shortens dates.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -155,12 +165,12 @@ dir="auto" placeholder="Search" autocomplete="off" data-completes="search"></div
 
 
 def _search_parameters(listing: Listing | None) -> Parameters:
-    """Return the parameters of the list that the search form repeats."""
+    """Return the parameters that the search form keeps."""
     if listing is None:
         return []
     words = dict(listing.filter).get("q", "")
-    # In the search field, the user can shorten a filter that is too long for links.
-    if listing.has_long_filter and len(words) <= _MAX_WORDS_OF_LONG_FILTER:
+    # The user can shorten these words, although links cannot repeat them.
+    if listing.has_long_filter and len(words) <= _MAX_LONG_SEARCH_CHARACTERS:
         return [("q", words), *listing.order]
     return listing.linked_filter + listing.order
 
@@ -186,47 +196,42 @@ _HELP = f"""\
 
 
 def feed_address(site: Site, filter: Parameters) -> str:
-    """Return the address of the feed of a list."""
     return with_query(f"{site.path}/feed", filter)
 
 
 def list_link(site: Site, list_query: str | None = None) -> str:
-    """Return a link back to the list."""
     button = link_button("Back to the list", list_address(site.path, list_query))
     return f"<p>{button}</p>\n"
 
 
 def link(label: str, address: str, is_current: bool) -> str:
-    """Return a link, which is marked if it leads to the present page."""
     attribute = ' aria-current="page"' if is_current else ""
     return f'<a href="{e(address)}"{attribute}>{label}</a>\n'
 
 
 def link_button(label: str, address: str) -> str:
-    """Return a link that looks like a button."""
     return f'<a class="button" href="{e(address)}">{label}</a>'
 
 
 def submit_button(label: str, beside: str = "") -> str:
-    """Return the button that sends a form, with HTML beside it."""
+    """Return a button, with the HTML `beside` it."""
     return f'<p class="buttons"><button class="primary">{label}</button> {beside}</p>\n'
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:
-    """Return attributes for the field `id`, and the HTML of its note."""
-    kind, text = note
-    if not text:
+    """Return the attributes of an input, and the HTML of its note."""
+    if not note.html:
         return "", ""
-    attributes = f' aria-describedby="{id}-{kind}"'
-    if kind == "error":
+    note_id = f"{id}-{note.css_class}"
+    attributes = f' aria-describedby="{note_id}"'
+    if note.css_class == "error":
         attributes += ' aria-invalid="true"'
-    return attributes, f'<div class="{kind}" id="{id}-{kind}">{text}</div>\n'
+    return attributes, f'<div class="{note.css_class}" id="{note_id}">{note.html}</div>\n'
 
 
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
-    """Return a form that is sent to the address `action`."""
     hidden_inputs = _hidden_inputs(hidden)
-    # URL-encoding may make a long bookmark too large.
+    # Multipart, because URL-encoding can triple the size.
     return (
         f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
         f"{attributes}>{hidden_inputs}\n{content}</form>\n"
@@ -242,7 +247,7 @@ def _hidden_inputs(fields: HiddenFields) -> str:
 
 
 def changed_notice(values: Mapping[str, str]) -> str:
-    """Return the notice "3 bookmarks changed." for the query `changed=3`."""
+    """Return a notice such as "3 bookmarks changed." for the query `changed=3`."""
     texts = []
     for name, what in RESULTS.items():
         digits = values.get(name, "")
@@ -252,7 +257,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     if not texts:
         return ""
     notice = " ".join(texts)
-    # Screen readers do not read out a status that script.js adds later, but an alert.
+    # Not a "status": screen readers miss one that a script inserts.
     return f'<p class="saved" role="alert">{notice}</p>\n'
 
 
@@ -260,37 +265,38 @@ _PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "L
 
 
 def page_links(links: Mapping[str, str], summary: str = "") -> str:
-    """Return links to other pages of a list, given by link relation, beside the summary."""
+    """Return the summary and links to other pages, which are given by relation."""
+    shown = dict(links)
+    if "prev" not in links:
+        shown.pop("first", None)
+    if "next" not in links:
+        shown.pop("last", None)
     html = ""
     if links:
         html = summary
-    for relation, address in links.items():
-        if relation == "first" and "prev" not in links:
-            continue
-        if relation == "last" and "next" not in links:
-            continue
-        attributes = ""
-        if relation in ("prev", "next"):  # HTML does not define the relations first and last.
-            attributes = f" rel={relation}"
+    for relation, address in shown.items():
+        rel = ""
+        if relation in ("prev", "next"):  # HTML defines no `first` and `last`.
+            rel = f" rel={relation}"
         label = _PAGE_LABELS[relation]
-        html += f'<a class="button" href="{e(address)}"{attributes}>{label}</a>\n'
+        html += f'<a class="button" href="{e(address)}"{rel}>{label}</a>\n'
     return f'<nav class="pages" aria-label="Pages">{html}</nav>\n'
 
 
 def number_of_bookmarks(number: int) -> str:
-    """Return a number of bookmarks in words, such as `1 bookmark`."""
+    """Return a text such as `1 bookmark`."""
     return number_of(number, "bookmark")
 
 
 def number_of(number: int, noun: str) -> str:
-    """Return a number of things in words, such as `3 tags`."""
+    """Return a text such as `3 tags`."""
     if number == 1:
         return f"1 {noun}"
     return f"{number:,} {noun}s"
 
 
 def cut(text: str, limit: int) -> str:
-    """Return at most the first `limit` characters of a text, with `…` if it was cut."""
+    """Return a text, cut to `limit` characters and `…`."""
     if len(text) <= limit:
         return text
     return text[:limit].rstrip() + "…"

@@ -2,14 +2,14 @@
 
 from formats.html.error_page import people_text
 from formats.html.frame import cut, e, list_link, number_of, write_page
-from formats.html.parts import MAX_TITLE_SHOWN, host_html
+from formats.html.parts import MAX_TITLE_CHARACTERS, host_html
 from formats.listing import Site
 from storage.bookmark import Bookmark
 from storage.importer import Importer, ImportReport
 
 
 def write(importer: Importer, site: Site) -> str:
-    """Return a page with the numbers, the reported entries and links to new bookmarks."""
+    """Return the page of a finished import."""
     report = importer.report
     summary = _summary(report)
     entries = _entries(report)
@@ -64,13 +64,13 @@ def _created(importer: Importer, site: Site) -> str:
 
 def _link(bookmark: Bookmark, site: Site) -> str:
     address = e(f"{site.path}/{bookmark.id}")
-    title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
+    title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     host = host_html(bookmark.uri)
     return f'<li><a href="{address}"><bdi>{title}</bdi></a> {host}</li>\n'
 
 
 def _summary(report: ImportReport) -> str:
-    """Return the numbers that are not 0, such as `3 added, 1 skipped`."""
+    """Return a text such as `3 added, 1 skipped`."""
     numbers = {
         "added": report.created,
         "changed": report.updated,

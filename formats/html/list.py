@@ -1,4 +1,4 @@
-"""The page of a list: bookmarks, filter, tags, and the forms that act on several bookmarks."""
+"""The page of a list of bookmarks."""
 
 import functools
 import re
@@ -18,10 +18,14 @@ from storage.index import Entry
 from storage.query import NEWEST_FIRST
 from storage.search import words_to_mark
 
-MAX_DESCRIPTION_SHOWN = 2000  # Characters. The bookmarklet sends no more.
-_MAX_NOT_COLLAPSED = 140  # Characters.
-_MAX_LINES_NOT_COLLAPSED = 3
-_MAX_TAGS = 55  # Only the most used tags are shown beside the list.
+_MAX_DESCRIPTION_CHARACTERS = 2000
+_MAX_UNCOLLAPSED_CHARACTERS = 140
+_MAX_UNCOLLAPSED_LINES = 3
+_MAX_TAGS = 55
+# A web address, without the punctuation of the sentence around it.
+_ADDRESS = re.compile(
+    r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
+)
 _LONG_FILTER_NOTE = (
     "<p>The filter is too long for the links of this page. "
     "Shorten it to sort or download this list, or to change its tags.</p>\n"
@@ -38,7 +42,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # The key Enter presses a form's first button, so the bar comes before the items.
+        # Enter presses the first button of a form, which must be one of the bar.
         bar(listing),
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
@@ -66,8 +70,8 @@ def _title(listing: Listing) -> str:
 
 
 def _is_collection_empty(listing: Listing) -> bool:
-    is_selection = listing.filter or listing.query.uri_key
-    return listing.selection.total == 0 and not is_selection
+    has_filter = bool(listing.filter or listing.query.uri_key)
+    return listing.selection.total == 0 and not has_filter
 
 
 def _head(listing: Listing) -> str:
@@ -78,7 +82,9 @@ def _head(listing: Listing) -> str:
     select = "" if listing.site.is_visitor else SELECT
     notice = frame.changed_notice(listing.view.values)
     note = _LONG_FILTER_NOTE if listing.has_long_filter else ""
-    nothing = _nothing_here(listing)
+    nothing = ""
+    if not listing.selection.entries:
+        nothing = _empty_html(listing)
     return f"""\
 <a class="skip" href="#tags-of-list">Skip to the tags</a>
 <div class="head">
@@ -91,7 +97,7 @@ def _head(listing: Listing) -> str:
 def _total(listing: Listing) -> str:
     total = listing.selection.total
     number_on_page = len(listing.selection.entries)
-    if number_on_page in (total, 0):
+    if number_on_page == 0 or number_on_page == total:
         return frame.number_of_bookmarks(total)
     first = listing.query.offset + 1
     last = listing.query.offset + number_on_page
@@ -99,9 +105,9 @@ def _total(listing: Listing) -> str:
 
 
 def _heading(listing: Listing) -> str:
-    """Return the filter as the heading; each tag is a link that removes it from the filter."""
+    """Return the heading: the filter, with links that remove its tags."""
     if listing.has_long_filter or not listing.filter:
-        title = e(cut(_title(listing), frame.MAX_HEADING))
+        title = e(cut(_title(listing), frame.MAX_HEADING_CHARACTERS))
         return f"<h1>{title}</h1>\n"
     are_linked = listing.can_repeat_filter(number_of_links=len(listing.filter))
     content = ""
@@ -110,13 +116,13 @@ def _heading(listing: Listing) -> str:
             content += _chip(value, listing, is_linked=are_linked)
         else:
             before = "with" if content else "Results for"
-            words = e(cut(value, frame.MAX_HEADING))
+            words = e(cut(value, frame.MAX_HEADING_CHARACTERS))
             content += f'<span>{before} <q dir="auto">{words}</q></span>'
     return f"<h1>{content}</h1>\n"
 
 
 def _chip(tag: str, listing: Listing, is_linked: bool) -> str:
-    shown_tag = e(cut(tag, frame.MAX_HEADING))
+    shown_tag = e(cut(tag, frame.MAX_HEADING_CHARACTERS))
     if not is_linked:
         return f'<span class="chip"><bdi>#{shown_tag}</bdi></span>\n'
     others = [parameter for parameter in listing.filter if parameter != ("tag", tag)]
@@ -153,9 +159,7 @@ def _sort_menu(listing: Listing) -> str:
     )
 
 
-def _nothing_here(listing: Listing) -> str:
-    if listing.selection.entries:
-        return ""
+def _empty_html(listing: Listing) -> str:
     if listing.selection.total:
         return _no_such_page(listing)
     if _is_collection_empty(listing):
@@ -181,37 +185,30 @@ def _no_such_page(listing: Listing) -> str:
 # --- The items ---
 
 
-def _tag_link_start(listing: Listing, number_of_links: int) -> str:
-    """Return the escaped start of the links to tags, such as `/?q=html&amp;tag=`.
-
-    Each link repeats the filter of the list, here `q=html`, unless this would make the page
-    too long.
-    """
+def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
+    """Return the escaped start of links to tags, such as `/?q=html&amp;tag=`."""
     parameters: Parameters = []
-    if listing.can_repeat_filter(number_of_links):
+    if repeats_filter:
         parameters = listing.linked_filter + listing.order
     return e(with_query(f"{listing.site.path}/", [*parameters, ("tag", "")]))
 
 
-# The cache makes pages faster. `quote_plus` returns only characters that HTML need not escape.
+# The result needs no HTML escaping.
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
 class _ItemWriter:
-    """Writes the list items of one page. Their buttons belong to the form that `bar` writes."""
+    """Writes the items of a list."""
 
     def __init__(self, listing: Listing) -> None:
         self._path = e(listing.site.path)
         self._is_visitor = listing.site.is_visitor
-        # Escapes a text, and marks the words of the search in it.
-        self._mark = marker(words_to_mark(listing.query.search))
-        entries = listing.selection.entries
-        # These links repeat the filter: one for each tag, and the edit link, which encodes the
-        # filter twice and counts as two.
-        number_of_links = sum([len(entry.bookmark.tags) + 2 for entry in entries])
-        self._tag_link_start = _tag_link_start(listing, number_of_links)
+        self._escape_and_mark = marker(words_to_mark(listing.query.search))
+        number_of_links = _count_links(listing.selection.entries)
+        repeats_filter = listing.can_repeat_filter(number_of_links)
+        self._tag_link_start = _tag_link_start(listing, repeats_filter)
         list_query = ""
-        if listing.can_repeat_filter(number_of_links):
+        if repeats_filter:
             list_query = listing.list_query
         self._edit_query = e(urlencode({"_list": list_query}))
 
@@ -220,9 +217,9 @@ class _ItemWriter:
         bookmark = entry.bookmark
         unread = ' class="unread"' if UNREAD in entry.tags else ""
         checkbox = "" if self._is_visitor else _checkbox(bookmark.id)
-        title = title_link(bookmark, self._mark)
+        title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
-        description = _description(bookmark.description, edit_address, self._mark)
+        description = _description(bookmark.description, edit_address, self._escape_and_mark)
         meta = self._meta(entry, edit_address)
         return (
             f'<li id="b-{bookmark.id}" dir="auto"{unread}>\n{checkbox}<h2>{title}</h2>\n'
@@ -230,12 +227,12 @@ class _ItemWriter:
         )
 
     def _meta(self, entry: Entry, edit_address: str) -> str:
-        # The actions come first, so that the key Tab leads from the title to them.
+        # Tab leads from the title to the actions.
         actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)
         shown_tags: Sequence[str] = entry.bookmark.tags
-        if UNREAD in entry.tags:  # CSS shows a dot beside the title in place of this tag.
+        if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
         return f'{actions}{host} {date} <span class="tags">{tags}</span>'
@@ -244,13 +241,20 @@ class _ItemWriter:
         host = host_of(uri)
         if not host:
             return ""
-        return f'<a href="{self._path}/?q=site%3A{_quote(host)}">{self._mark(host)}</a>'
+        address = f"{self._path}/?q=site%3A{_quote(host)}"
+        return f'<a href="{address}">{self._escape_and_mark(host)}</a>'
 
     def _tag_links(self, tags: Sequence[str]) -> str:
         links = []
         for tag in tags:
-            links.append(f'<a href="{self._tag_link_start}{_quote(tag)}">{self._mark(tag)}</a> ')
+            address = f"{self._tag_link_start}{_quote(tag)}"
+            links.append(f'<a href="{address}">{self._escape_and_mark(tag)}</a> ')
         return "".join(links)
+
+
+def _count_links(entries: Sequence[Entry]) -> int:
+    """Count the links to tags, and each edit link twice, because it is longer."""
+    return sum([len(entry.bookmark.tags) + 2 for entry in entries])
 
 
 def _checkbox(id: str) -> str:
@@ -263,7 +267,7 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
     read_button = ""
     if UNREAD in entry.tags:
         read_button = f'<button form="many" formaction="{path}/-/read/{id}">Mark as read</button> '
-    # On small screens, CSS shows only the first button, which opens the others.
+    # On small screens, CSS hides all but the first button.
     return (
         f'<button class="more" popovertarget="m-{id}">Actions</button>'
         f'<span class="actions" popover id="m-{id}">{read_button}'
@@ -273,20 +277,24 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
 
 
 def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
-    """Return a description; a long one is collapsed until the user clicks it."""
     if not description:
         return ""
-    shown = cut(description, MAX_DESCRIPTION_SHOWN)
-    is_short = len(description) <= _MAX_NOT_COLLAPSED
-    if is_short and description.count("\n") < _MAX_LINES_NOT_COLLAPSED:
+    shown = cut(description, _MAX_DESCRIPTION_CHARACTERS)
+    if not _must_collapse(description):
         return _text_with_links(shown, escape_and_mark)
-    # A summary must not contain links, so these follow it.
+    # Links follow the summary, which must not contain any.
     links = ""
     for address in _ADDRESS.findall(shown):
         links += f"<p>{_link(address)}</p>"
-    if len(description) > MAX_DESCRIPTION_SHOWN:
+    if len(description) > _MAX_DESCRIPTION_CHARACTERS:
         links += f'<p><a href="{edit_address}">Show the whole description</a></p>'
     return f"<details><summary>{escape_and_mark(shown)}</summary>{links}</details>\n"
+
+
+def _must_collapse(description: str) -> bool:
+    if len(description) > _MAX_UNCOLLAPSED_CHARACTERS:
+        return True
+    return description.count("\n") >= _MAX_UNCOLLAPSED_LINES
 
 
 def _text_with_links(text: str, escape_and_mark: Escape) -> str:
@@ -296,12 +304,6 @@ def _text_with_links(text: str, escape_and_mark: Escape) -> str:
         html += escape_and_mark(text[end : match.start()]) + _link(match[0])
         end = match.end()
     return f"<p>{html}{escape_and_mark(text[end:])}</p>\n"
-
-
-# A web address in a description, without the punctuation of the sentence around it.
-_ADDRESS = re.compile(
-    r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
-)
 
 
 def _link(address: str) -> str:
@@ -321,23 +323,25 @@ def _aside(listing: Listing) -> str:
 
 
 def _tags(listing: Listing) -> str:
-    """Return the most used tags that the filter does not have, each a link that adds the tag."""
+    """Return links that add one of the most used tags to the filter."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     counts = listing.selection.tag_counts(_MAX_TAGS)
-    link_start = _tag_link_start(listing, number_of_links=len(counts))
+    repeats_filter = listing.can_repeat_filter(number_of_links=len(counts))
+    link_start = _tag_link_start(listing, repeats_filter)
     items = ""
     for tag, count in counts:
         if fold_tag(tag) not in selected_tags:
             items += _tag_item(tag, count, f"{link_start}{_quote(tag)}")
-    content = "<p>No more tags.</p>"
     if items:
         content = f'<ul class="cloud">\n{items}</ul>'
+    else:
+        content = "<p>No more tags.</p>"
     return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}\n</section>\n'
 
 
 def _tag_item(tag: str, count: int, address: str) -> str:
     unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
-    # Without <bdi>, the count would change sides beside a tag in Hebrew or Arabic.
+    # <bdi> keeps the number to the right of Hebrew and Arabic tags.
     return (
         f'<li{unread}><a href="{address}"><bdi>{e(tag)}</bdi> '
         f"<span>{count:,}</span></a></li>\n"

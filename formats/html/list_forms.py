@@ -3,31 +3,28 @@
 from collections.abc import Mapping
 
 from formats.html.editor import shown_version
-from formats.html.frame import e, field_note, number_of_bookmarks, post_form
+from formats.html.frame import Note, e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
-# The labels of buttons by the values that they send. The key Enter presses the first button.
+# Button labels by value. Enter presses the first button.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
-# On touch screens, CSS shows the checkboxes of the items only while this checkbox is checked.
+# On touch screens, CSS shows the items' checkboxes while this one is checked.
 SELECT = (
     '<label class="select"><input type="checkbox" class="unseen" form="many" id="selecting">'
     "Select</label>"
 )
-STATUS = '<p role="status"></p>\n'  # script.js writes the number of checked boxes here.
+STATUS = '<p role="status"></p>\n'  # script.js fills it.
 UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
 
 
 def tags_field(
     id: str, label: str, value: str = "", error: str = "", placeholder: str = ""
 ) -> str:
-    """Return a text field for tags, with the HTML `error` below it.
-
-    In a bar, where CSS hides labels, the field needs a placeholder.
-    """
-    attributes, note = field_note(id, ("error", error))
-    # script.js adds the list of known tags to the element around the field.
+    """Return a text field for tags, with the HTML `error` below it."""
+    attributes, note = field_note(id, Note("error", error))
+    # script.js adds suggestions to the <div>.
     return f"""\
 <label for="{id}">{label}</label>
 <div class="combo"><input id="{id}" name="tags" value="{e(value)}" dir="auto" \
@@ -37,7 +34,7 @@ data-completes="tags"{attributes}></div>
 
 
 def buttons(labels: Mapping[str, str]) -> str:
-    """Return a button for each label. The button sends the key of its label."""
+    """Return a button for each value and label."""
     html = ""
     for action, label in labels.items():
         style = _CLASSES.get(action, "quiet")
@@ -46,16 +43,13 @@ def buttons(labels: Mapping[str, str]) -> str:
 
 
 def bar(listing: Listing) -> str:
-    """Return the form of the checkboxes and buttons of a list's items.
-
-    CSS shows the form only while a checkbox is checked.
-    """
+    """Return the form for the selected bookmarks of a list."""
     if listing.site.is_visitor:
         return ""
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
-    # On narrow screens, the first button opens the field for tags.
+    # On narrow screens, the button "Tags" opens the field.
     content = (
         f'{UNCHECK}{STATUS}'
         '<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'
@@ -67,13 +61,13 @@ def bar(listing: Listing) -> str:
 
 
 def retag_menu(listing: Listing) -> str:
-    """Return the forms that change the tags of all bookmarks of a filtered list."""
+    """Return the forms that change the tags of a whole filtered list."""
     total = listing.selection.total
     if not listing.linked_filter or not total or listing.site.is_visitor:
         return ""
     hidden: Parameters = [
         *listing.filter,
-        ("expected", str(total)),  # If this has changed, the service changes nothing.
+        ("expected", str(total)),  # Nothing is changed if the total differs.
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)
@@ -85,15 +79,14 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
-    # The service asks before it removes tags.
-    labels = {"add": "Add", "ask": "Remove"}
+    labels = {"add": "Add", "ask": "Remove"}  # "ask" leads to a question.
     content = tags_field("list-tags", f"Tags for {number}") + buttons(labels)
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, attributes='class="retag"')
 
 
 def _rename_form(listing: Listing, hidden: Parameters) -> str:
-    """Return the form that renames a tag, if the filter is just this tag."""
+    """Return the form that renames the only tag of the filter, if any."""
     name, tag = listing.filter[0]
     if name != "tag" or len(listing.filter) > 1:
         return ""

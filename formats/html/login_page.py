@@ -1,7 +1,4 @@
-"""The page to log in, and the page after the login that sends a pending form again.
-
-A form is pending if the user sent it without being logged in.
-"""
+"""The login page, and the page that sends a form again after the login."""
 
 from msgspec.structs import replace
 
@@ -13,16 +10,16 @@ from formats.listing import Parameters, Site, list_address
 def write_login_page(
     site: Site, target: str, pending_fields: Parameters, error: str = ""
 ) -> bytes:
-    """Return the page with the form to log in.
+    """Return the login page, which leads to the path `target`, such as `/tags`.
 
-    After the login, the browser goes to the path `target`, such as `/tags`.
+    `pending_fields` belong to a form that the user sent without a login.
     """
-    note: frame.Note = ("hint", "Paste the token that you were given.")
+    note = frame.Note("hint", "Paste the token that you were given.")
     if error:
-        note = ("error", error)
+        note = frame.Note("error", error)
     attributes, note_html = frame.field_note("token", note)
     button = frame.submit_button("Log in")
-    # Password managers store the token under the user name in the hidden field.
+    # Password managers need the hidden user name.
     content = f"""\
 <div class="field">
 <label for="token">Token</label>
@@ -43,10 +40,7 @@ autocomplete="current-password"{attributes}>
 
 
 def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
-    """Return the page after a login, with a button that sends the pending form to `target`.
-
-    The page shows what the user has typed, but not for editing.
-    """
+    """Return the page after a login, with a button that sends the pending form again."""
     list_query = dict(pending_fields).get("_list")
     cancel = frame.link_button("Cancel", list_address(site.path, list_query))
     is_deletion = target.startswith("/-/delete/") or ("do", "delete") in pending_fields
@@ -55,12 +49,12 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
     form = frame.post_form(site.path + target, pending_fields, buttons)
     values = values_html(pending_fields)
     main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
-    # The login happened in this request, so `site` still treats the user as a visitor.
+    # This request has logged in, so `site` still says visitor.
     site = replace(site, is_visitor=False)
     return frame.write_page("This is not done yet", main, site).encode()
 
 
 def write_logout_page(site: Site) -> bytes:
-    """Return the page with a button to log out, for a browser that is logged in."""
+    """Return the page with a button to log out."""
     form = frame.post_form(f"{site.path}/-/logout", [], "<button>Log out</button>")
     return frame.write_page("You are logged in", form, site).encode()

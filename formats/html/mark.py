@@ -1,4 +1,4 @@
-"""Mark the matches of a search in the texts of a list."""
+"""Mark the matches of a search."""
 
 import functools
 import re
@@ -9,33 +9,30 @@ from urllib.parse import unquote
 from formats.html.frame import e
 from storage.search import fold_text
 
-Escape = Callable[[str], str]  # From a text to HTML.
+Escape = Callable[[str], str]
 
-# Percent-encoded characters, such as `%C3%A9`, or any other character.
-_ENCODED_OR_ONE = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
+# Such as `%C3%A9`, or any one character.
+_ENCODED_OR_CHARACTER = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 
 class _Folding(NamedTuple):
-    """A folded text, with the ranges of its characters in the original text.
-
-    "aﬁ" is folded to "afi", with the starts 0, 1 and 1, and the ends 1, 2 and 2.
-    """
+    """A folded text: `Æx` becomes `aex` with starts 0, 0, 1 and ends 1, 1, 2."""
 
     text: str
-    starts: Sequence[int]
+    starts: Sequence[int]  # Where each folded character starts in the original.
     ends: Sequence[int]
 
 
 def marker(words: Iterable[str]) -> Escape:
-    """Return a function that escapes a text, and puts these folded words in it into <mark>."""
-    different = set(words)
-    if not different:
+    """Return a function that escapes a text and marks these folded words."""
+    unique_words = set(words)
+    if not unique_words:
         return e
 
     def mark(text: str) -> str:
         html = ""
         end_of_last = 0
-        for start, end in _merged(_find(text, different)):
+        for start, end in _merged(_find(text, unique_words)):
             html += e(text[end_of_last:start])
             html += f"<mark>{e(text[start:end])}</mark>"
             end_of_last = end
@@ -45,8 +42,8 @@ def marker(words: Iterable[str]) -> Escape:
 
 
 def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Return the start and the end of each match of a word in the text."""
-    # Not a regular expression: the cache of `re` would keep the patterns of many long searches.
+    """Return the start and end of each match."""
+    # The cache of `re` would keep long patterns.
     matches = []
     for folding in _foldings(text):
         for word in words:
@@ -59,27 +56,28 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _foldings(text: str) -> Iterator[_Folding]:
-    """Yield the folded text, and if it has percent-encoded characters, the decoded and folded."""
-    if text.isascii():  # Each character is folded to one.
+    """Yield the folded text and, if it is percent-encoded, its decoded form."""
+    if text.isascii():  # One character folds to one.
         length = len(text)
         yield _Folding(fold_text(text), starts=range(length), ends=range(1, length + 1))
     else:
-        yield _fold_pieces(enumerate(text))
+        yield _fold_pieces(text)
     if unquote(text) != text:
-        pieces = _ENCODED_OR_ONE.finditer(text)
-        yield _fold_pieces((piece.start(), piece[0]) for piece in pieces)
+        yield _fold_pieces(_ENCODED_OR_CHARACTER.findall(text))
 
 
-def _fold_pieces(pieces: Iterable[tuple[int, str]]) -> _Folding:
-    """Fold pieces of a text, each with its position in the text."""
+def _fold_pieces(pieces: Iterable[str]) -> _Folding:
     folded_text = ""
     starts: list[int] = []
     ends: list[int] = []
-    for start, piece in pieces:
+    start = 0
+    for piece in pieces:
+        end = start + len(piece)
         folded = _fold_piece(piece)
         folded_text += folded
         starts += [start] * len(folded)
-        ends += [start + len(piece)] * len(folded)
+        ends += [end] * len(folded)
+        start = end
     return _Folding(folded_text, starts, ends)
 
 
@@ -89,7 +87,7 @@ def _fold_piece(piece: str) -> str:
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges in order; ranges that overlap or touch become one."""
+    """Join ranges that overlap or touch."""
     merged: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:

@@ -1,4 +1,4 @@
-"""The parts of a page that show a bookmark: its title, its host and its dates."""
+"""Titles, hosts and dates of bookmarks as HTML."""
 
 import re
 
@@ -6,22 +6,22 @@ from formats.html.frame import cut, e
 from formats.html.mark import Escape
 from storage.bookmark import Bookmark
 
-MAX_TITLE_SHOWN = 300  # Characters.
-MAX_URI_SHOWN = 200  # Characters.
+MAX_TITLE_CHARACTERS = 300
+MAX_URI_CHARACTERS = 200
 
 _HOST = re.compile(
     rf"""
     [a-z][a-z0-9+.-]* ://
-    (?: [^/?\#]* @ )?                 # The userinfo.
+    (?: [^/?\#]* @ )?                    # User.
     (?: www\. )?
-    ( \[ [0-9a-f:.]+ \]               # An IPv6 address,
-    | [^/?\#:]{{1,{MAX_URI_SHOWN}}}   # or a name, cut to the length that is shown.
+    ( \[ [0-9a-f:.]+ \]                  # IPv6 address.
+    | [^/?\#:]{{1,{MAX_URI_CHARACTERS}}}   # Name, cut.
     )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Other uris do not become links: `javascript:` would run a program in the page.
+# Not javascript, which would run code in the page.
 LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
@@ -29,12 +29,12 @@ LINKED_SCHEMES = frozenset(
 
 
 def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
-    """Return the title as a link to the uri; a uri of an unknown scheme is shown as text."""
-    title = escape_text(cut(bookmark.title, MAX_TITLE_SHOWN))
+    """Return a link, or the title and the uri as text if the scheme may be unsafe."""
+    title = escape_text(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     scheme, _, _ = bookmark.uri.partition(":")
     if scheme.lower() in LINKED_SCHEMES:
         return f'<a href="{e(bookmark.uri)}">{title}</a>'
-    uri = e(cut(bookmark.uri, MAX_URI_SHOWN))
+    uri = e(cut(bookmark.uri, MAX_URI_CHARACTERS))
     return f'<span>{title}</span> <code dir="ltr">{uri}</code>'
 
 
@@ -47,7 +47,6 @@ def host_of(uri: str) -> str:
 
 
 def host_html(uri: str) -> str:
-    """Return the host of a uri as HTML, or ""."""
     host = host_of(uri)
     if not host:
         return ""
@@ -58,10 +57,8 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def date_html(timestamp: str) -> str:
-    """Return the date of a timestamp as HTML.
-
-    Only script.js writes "yesterday", which would become wrong in a cached page.
-    """
+    """Return the date of a timestamp as HTML."""
+    # No "yesterday", which would become wrong in a cached page.
     minute = timestamp[:16]
     year = timestamp[:4]
     month = _MONTHS[int(timestamp[5:7]) - 1]

@@ -1,4 +1,4 @@
-"""The pages of forms that were not stored."""
+"""Pages that show a refused form again."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from formats.html import frame
-from formats.html.bookmark import typed_form
+from formats.html.bookmark import form_with_typed_values
 from formats.html.editor import (
     LABELS,
     BookmarkForm,
@@ -28,13 +28,13 @@ def _alert(content: str) -> str:
 
 
 def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the form of a bookmark as it was sent, with errors above it and below each field."""
-    _, _, id = path.partition("/-/edit/")  # Empty in a form that adds a bookmark.
-    label = "Save"
+    """Return the form of a bookmark as it was sent, with the errors."""
+    form = BookmarkForm.read(fields)
     if problem.deleted:
-        id = ""
         label = "Save it as a new bookmark"
-    form = replace(BookmarkForm.read(fields), id=id)
+    else:
+        label = "Save"
+        form = replace(form, id=_edited_id(path))
     notes = _notes(problem)
     first_wrong_field = next(iter(notes), "")
     parts = FormParts(notes=notes, focus=first_wrong_field, save_label=label)
@@ -42,48 +42,45 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     return frame.write_page(problem.heading, main, site)
 
 
+def _edited_id(path: str) -> str:
+    """Return the id in `/-/edit/{id}`, or "" for `/-/add`."""
+    _, _, id = path.partition("/-/edit/")
+    return id
+
+
 def _notes(problem: Problem) -> dict[str, Note]:
     errors = _error_sentences(problem)
-    if problem.bookmark_url:  # Another bookmark has the typed address.
+    if problem.bookmark_url:  # Another bookmark has the address.
         errors = {"uri": detail_html(problem)}
-    return {name: ("error", text) for name, text in errors.items()}
+    return {name: Note("error", text) for name, text in errors.items()}
 
 
 def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
-    are_in_form = all(name in LABELS for name in wrong_fields)
-    if not wrong_fields or not are_in_form:
+    can_be_corrected = wrong_fields and all(name in LABELS for name in wrong_fields)
+    if not can_be_corrected:
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
-    # The form shows each error below its field.
     links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in wrong_fields]
     fields = ", ".join(links)
     return f"<p>Not saved yet. Please correct: {fields}</p>\n"
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the error page from which the user can send a form again, such as that of a tag."""
+    """Return the error page of a form, with a button to send it again."""
     text = "<p>This is not done yet.</p>\n"
     if problem.is_outcome_unknown:
         text = ""
     main = _alert(text + problem_html(problem))
-    # It is useless to try again to change a bookmark that does not exist.
-    if problem.status not in (404, 410):
+    if problem.status not in (404, 410):  # There is a bookmark to change.
         main += _form_again(fields, site.path + path, problem)
     main += frame.list_link(site, fields.get("_list"))
     return frame.write_page(problem.heading, main, site)
 
 
 def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> str:
-    hidden: Parameters = []
-    for name, value in fields.items():
-        if name == "tags":
-            continue  # The user can correct the tags in a field that is not hidden.
-        if isinstance(value, list):
-            hidden += [(name, text) for text in value]
-        else:
-            hidden.append((name, value))
+    hidden = _hidden_fields(fields)
     content = ""
     typed = ", ".join(fields.get("tags", ()))
     error = _error_sentences(problem).get("tags", "")
@@ -93,8 +90,21 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
     return frame.post_form(address, hidden, content, attributes='class="retag"')
 
 
+def _hidden_fields(fields: Mapping[str, Any]) -> Parameters:
+    """Return all fields but `tags`, which the user can correct."""
+    hidden: Parameters = []
+    for name, value in fields.items():
+        if name == "tags":
+            continue
+        if isinstance(value, list):
+            hidden += [(name, text) for text in value]
+        else:
+            hidden.append((name, value))
+    return hidden
+
+
 def _error_sentences(problem: Problem) -> dict[str, str]:
-    """Return the error of each wrong field as a sentence, in the order of the fields."""
+    """Return sentences by field name, in the order of the form."""
     errors = dict(problem.errors)
     sentences = {}
     for name, label in LABELS.items():
@@ -104,11 +114,11 @@ def _error_sentences(problem: Problem) -> dict[str, str]:
 
 
 def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
-    """Return the page for a user who has typed the uri of a stored bookmark to add it."""
-    stored = entry.bookmark
-    editor = typed_form(entry, site, form)
-    link = title_link(stored)
-    date = date_html(stored.created)
+    """Return the page for a typed uri that is stored already."""
+    bookmark = entry.bookmark
+    editor = form_with_typed_values(entry, site, form)
+    link = title_link(bookmark)
+    date = date_html(bookmark.created)
     text = (
         f"<p>You saved {link} on {date}.</p>\n<p>The form shows that bookmark, with your "
         "tags after its own. Nothing changes before you save.</p>\n"
@@ -123,23 +133,24 @@ def write_two_versions(
     conflicts: Sequence[str],
     site: Site,
 ) -> str:
-    """Return the page for a form whose bookmark another client has changed meanwhile.
-
-    Its form has the values that the user has changed, and stored values in the other fields. Below
-    each field that both have changed, it also shows the stored value.
-    """
-    stored = form.showing(entry)
-    unread = stored.unread
-    if "tags" in changes:  # "unread" is one of the tags.
-        unread = form.unread
-    typed = {name: form.text(name) for name in changes}
-    merged = stored.with_texts(typed, unread)
-    saved = texts_of(entry.bookmark)
-    notes = {name: other_value("Saved now:", saved[name]) for name in conflicts}
-    keep = frame.link_button("Keep the saved version", f"{site.path}/{stored.id}")
-    editor = edit_form(site, merged, FormParts(notes=notes, save_label="Save mine", link=keep))
+    """Return the page for a form in conflict with changes of another client."""
+    stored_texts = texts_of(entry.bookmark)
+    notes = {name: other_value("Saved now:", stored_texts[name]) for name in conflicts}
+    keep = frame.link_button("Keep the saved version", f"{site.path}/{entry.bookmark.id}")
+    parts = FormParts(notes=notes, save_label="Save mine", link=keep)
+    editor = edit_form(site, _merge(form, entry, changes), parts)
     text = (
         "<p>This bookmark was changed elsewhere. Where the two differ, the other version "
         "is under yours. Yours is not saved yet.</p>\n"
     )
     return frame.write_page("There are two versions", _alert(text) + editor, site)
+
+
+def _merge(form: BookmarkForm, entry: Entry, changes: Mapping[str, object]) -> BookmarkForm:
+    """Return the form with stored values in the fields that the user has not changed."""
+    stored = form.with_stored_values(entry)
+    unread = stored.unread
+    if "tags" in changes:  # "unread" is a tag.
+        unread = form.unread
+    typed = {name: form.text(name) for name in changes}
+    return stored.with_texts(typed, unread)

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from formats.html import frame
 from formats.html.editor import shown_version
 from formats.html.frame import cut, e
-from formats.html.parts import LINKED_SCHEMES, MAX_TITLE_SHOWN, MAX_URI_SHOWN, date_html
+from formats.html.parts import LINKED_SCHEMES, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS, date_html
 from formats.listing import Site
 from storage.index import Entry
 from storage.similar import Group, similar_key
 
 _MAX_GROUPS_SHOWN = 100
-MAX_MEMBERS_SHOWN = 50  # Of one group, because each button has the ids of all others.
+MAX_MEMBERS_SHOWN = 50  # In a group. Each button has the ids of all others.
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:
-    """Return the page, which lists the members of each group one after the other."""
+    """Return the page."""
     items = []
     versions = []
     for group in groups[:_MAX_GROUPS_SHOWN]:
@@ -44,23 +44,22 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 
 
 def _item(entry: Entry, members: Group, site: Site) -> str:
+    """Return a list item; the first one of a group has the group's heading."""
     bookmark = entry.bookmark
     path = e(site.path)
-    first = ""
-    group = ""
+    css_class = ""
+    group_heading = ""
     if entry is members[0]:
-        first = ' class="first"'
-        number = frame.number_of_bookmarks(len(members))
-        common_part = _common_part(bookmark.uri)
-        group = f'<p class="hint">{number} of <strong dir="ltr">{common_part}</strong></p>\n'
-    title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
+        css_class = ' class="first"'
+        group_heading = _group_heading(members)
+    title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     address = _address(bookmark.uri)
     keep = _keep_button(entry, members, path)
     date = date_html(bookmark.created)
     tags = e(", ".join(bookmark.tags))
     return f"""\
-<li id="b-{bookmark.id}"{first}>
-{group}<h2 dir="ltr">{address}</h2>
+<li id="b-{bookmark.id}"{css_class}>
+{group_heading}<h2 dir="ltr">{address}</h2>
 <p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} <a href="{path}/{bookmark.id}">Edit</a></span>\
 {date} <span class="tags">{tags}</span></p>
@@ -68,20 +67,21 @@ def _item(entry: Entry, members: Group, site: Site) -> str:
 """
 
 
-def _common_part(uri: str) -> str:
-    return e(cut(similar_key(uri), MAX_URI_SHOWN))
+def _group_heading(members: Group) -> str:
+    number = frame.number_of_bookmarks(len(members))
+    common_part = e(cut(similar_key(members[0].bookmark.uri), MAX_URI_CHARACTERS))
+    return f'<p class="hint">{number} of <strong dir="ltr">{common_part}</strong></p>\n'
 
 
 def _keep_button(entry: Entry, members: Group, path: str) -> str:
-    """Return a button that keeps a member of a group, and deletes the other members."""
     others = " ".join([other.bookmark.id for other in members if other is not entry])
     attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{others}"'
     return f'<button form="many" {attributes}>Keep this one</button>'
 
 
 def _address(uri: str) -> str:
-    """Return a uri as a link, with <mark> around the parts in which similar uris may differ."""
-    shown_uri = cut(uri, MAX_URI_SHOWN)
+    """Return a link to a uri, with marks around all but the common part."""
+    shown_uri = cut(uri, MAX_URI_CHARACTERS)
     before, common, after = shown_uri.partition(similar_key(uri))
     if common:
         html = f"{_mark(before)}{e(common)}{_mark(after)}"

@@ -1,4 +1,4 @@
-"""How to begin: the page of an empty collection, the bookmarklet and the import form."""
+"""The page of an empty collection, the bookmarklet and the import form."""
 
 import json
 from urllib.parse import quote
@@ -6,8 +6,8 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# Opens the form in a window or, if the browser refuses that, in place of the page.
-# encodeURIComponent throws an error for half a surrogate pair, so toWellFormed replaces it.
+# Opens a new window or, if pop-ups are blocked, leaves the page.
+# toWellFormed: encodeURIComponent throws an error for half a surrogate pair.
 _BOOKMARKLET = """
 javascript:(()=>{
 const e=encodeURIComponent,
@@ -22,7 +22,7 @@ if(!open(url+'&close=1'))location.href=url
 
 
 def introduction(site: Site) -> str:
-    """Return the content of the page of an empty collection."""
+    """Return what an empty collection shows."""
     path = e(site.path)
     from_page = bookmarklet(site)
     from_file = import_form(site)
@@ -47,9 +47,8 @@ placeholder="https://">
 
 
 def bookmarklet(site: Site) -> str:
-    """Return the bookmarklet that saves a page of any site, and instructions for a phone."""
     code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
-    # Browsers decode the address before they run it, so each % of the code must be encoded.
+    # Browsers decode the address before they run it.
     address = e(quote(code, safe=":/()*'!,;=&+?."))
     return f"""\
 <div class="on-desktop">
@@ -63,7 +62,6 @@ your browser. On Android you can then share pages from any app to Bookmarks.</p>
 
 
 def import_form(site: Site) -> str:
-    """Return the form that imports a file."""
     content = """\
 <label for="file">A file that a browser or another service has exported.</label>
 <input type="file" id="file" name="file" required>

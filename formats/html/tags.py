@@ -1,6 +1,6 @@
-"""The page of all tags, and the pages that ask before tags are merged or removed."""
+"""The page of all tags, and the questions before tags are merged or removed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from formats.html import frame
@@ -20,16 +20,13 @@ from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
 from storage.selection import TagCounts
 
-_KNOWN_PARAMETERS = ("q", "once", "sort")  # The parameters that select and order the tags.
+_KNOWN_PARAMETERS = ("q", "once", "sort")
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
-_PAGE_SIZE = 500  # Browsers take seconds to lay out many thousand tags.
+_PAGE_SIZE = 500  # Browsers are slow with thousands of tags.
 
 
 def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
-    """Return the page of the tags that the query selects.
-
-    `counts` begins with the most used tag.
-    """
+    """Return the page. The most used tags come first in `counts`."""
     selected = _selected(counts, view.values)
     total = len(selected)
     offset = _parse_offset(view.values.get("offset", ""), total)
@@ -38,11 +35,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     notice = frame.changed_notice(view.values)
     controls = _controls(view, counts, untagged_count)
     bar = _bar(view.site)
-    content = "<p>No bookmark has a tag yet.</p>"
-    if selected:
-        content = _cloud(view.site, selected[offset : offset + _PAGE_SIZE])
-    elif counts:
-        content = "<p>No tag matches.</p>"
+    content = _content(view.site, counts, selected[offset : offset + _PAGE_SIZE])
     pages = _page_links(view, offset, total)
     return (
         f'{begin}<main id="main">\n{head}{notice}{controls}{bar}{content}\n'
@@ -50,8 +43,15 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     )
 
 
+def _content(site: Site, counts: TagCounts, shown: TagCounts) -> str:
+    if not counts:
+        return "<p>No bookmark has a tag yet.</p>"
+    if not shown:
+        return "<p>No tag matches.</p>"
+    return _cloud(site, shown)
+
+
 def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
-    """Return the tags that the query selects, in its order."""
     words = fold_text(values.get("q", "").strip())
     selected = [(tag, count) for tag, count in counts if words in fold_text(tag)]
     if "once" in values:
@@ -62,7 +62,7 @@ def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
 
 
 def _parse_offset(digits: str, total: int) -> int:
-    """Return the number of tags before the page. It is 0 if the query has no usable offset."""
+    """Return the offset in the query, or 0 if it is useless."""
     if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
         return 0
     return int(digits)
@@ -78,7 +78,6 @@ def _page_links(view: View, offset: int, total: int) -> str:
 def _bar(site: Site) -> str:
     if site.is_visitor:
         return ""
-    # CSS shows this form only while the checkbox of a tag is checked.
     field = tags_field("merged", "Merge the checked tags into", placeholder="Merge into")
     return frame.post_form(
         action=f"{site.path}/-/tags",
@@ -94,13 +93,15 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
     words = view.values.get("q", "").strip()
     once_count = sum(count == 1 for _, count in counts)
     once_label = f"Used once <span>{once_count:,}</span>"
-    is_once = "once" in view.values
-    is_by_number = view.values.get("sort") == "count" and not is_once
-    is_by_name = not is_once and not is_by_number
     untagged_label = f"Untagged <span>{untagged_count:,}</span>"
-    by_name = frame.link("Name", path, is_by_name)
-    by_number = frame.link("Most used", f"{path}?sort=count", is_by_number)
-    once = frame.link(once_label, f"{path}?once=1", is_once)
+    current = "name"
+    if "once" in view.values:
+        current = "once"
+    elif view.values.get("sort") == "count":
+        current = "count"
+    by_name = frame.link("Name", path, is_current=current == "name")
+    by_count = frame.link("Most used", f"{path}?sort=count", is_current=current == "count")
+    once = frame.link(once_label, f"{path}?once=1", is_current=current == "once")
     untagged = frame.link(untagged_label, untagged_address, is_current=False)
     return f"""\
 <form class="controls" action="{e(path)}">
@@ -109,7 +110,7 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
 placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
 </form>
 <div class="controls">
-<p><span>Sort</span> {by_name}{by_number}</p>
+<p><span>Sort</span> {by_name}{by_count}</p>
 <p><span>Show</span> {once}{untagged}</p>
 </div>
 """
@@ -136,10 +137,9 @@ def _item(site: Site, tag: str, count: int) -> str:
 def write_question(
     old: TagCounts, existing: TagCounts, new: Sequence[str], total: int, site: Site
 ) -> str:
-    """Return the page that asks whether to merge the old tags into the new ones.
+    """Return the page that asks before old tags are merged into new ones, or removed.
 
-    Without new tags, it asks whether to remove the old ones. `existing` has the new tags that
-    some bookmarks have already. The form expects that it changes `total` bookmarks.
+    `existing`: the new tags that are in use. `total`: how many bookmarks will change.
     """
     old_tags = [tag for tag, _ in old]
     if new:
@@ -159,10 +159,7 @@ def write_question(
 def write_removal_question(
     fields: Mapping[str, Any], tags: Sequence[str], count: int, site: Site
 ) -> str:
-    """Return the page that asks whether to remove the tags from `count` bookmarks of a list.
-
-    `fields` are the fields of the form that the list has sent.
-    """
+    """Return the page that asks before tags are removed from a list."""
     hidden: Parameters = []
     for name in ("tag", "tags"):
         hidden += [(name, value) for value in fields.get(name, [])]
@@ -179,7 +176,7 @@ def write_removal_question(
 
 def _removal_text(tags: Sequence[str], count: int) -> str:
     number = frame.number_of_bookmarks(count)
-    return f"Remove {_named(tags)} from {number}? The bookmarks stay."
+    return f"Remove {_names_html(tags)} from {number}? The bookmarks stay."
 
 
 def _merge_text(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
@@ -187,20 +184,25 @@ def _merge_text(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
     number = frame.number_of_bookmarks(sum([count for _, count in old]))
     old_tags = {fold(tag) for tag, _ in old}
     existing_counts = {fold(tag): count for tag, count in existing}
-    targets = []
-    for tag in new:
-        if fold(tag) in existing_counts:
-            others = frame.number_of_bookmarks(existing_counts[fold(tag)])
-            state = f", which {others} have already"
-        elif fold(tag) in old_tags:
-            state = ""
-        else:
-            state = ", a new tag"
-        targets.append(f"<strong><bdi>{e(tag)}</bdi></strong>{state}")
-    target = " and ".join(targets)
-    named = _named([tag for tag, _ in old])
-    return f"Merge {named} ({number}) into {target}?"
+    targets = " and ".join([_target_html(tag, existing_counts, old_tags) for tag in new])
+    names = _names_html([tag for tag, _ in old])
+    return f"Merge {names} ({number}) into {targets}?"
 
 
-def _named(tags: Sequence[str]) -> str:
-    return " and ".join([f"<strong><bdi>{e(tag)}</bdi></strong>" for tag in tags])
+def _target_html(tag: str, existing_counts: Mapping[str, int], old_tags: Set[str]) -> str:
+    name = _name_html(tag)
+    folded_tag = fold(tag)
+    if folded_tag in existing_counts:
+        number = frame.number_of_bookmarks(existing_counts[folded_tag])
+        return f"{name}, which {number} have already"
+    if folded_tag in old_tags:
+        return name
+    return f"{name}, a new tag"
+
+
+def _names_html(tags: Sequence[str]) -> str:
+    return " and ".join(map(_name_html, tags))
+
+
+def _name_html(tag: str) -> str:
+    return f"<strong><bdi>{e(tag)}</bdi></strong>"

@@ -1,10 +1,10 @@
-"""The page of rarely needed tools: downloads, feed, bookmarklet, import."""
+"""The page of rarely needed tools."""
 
 from formats.html.frame import e, feed_address, link_button, number_of_bookmarks, write_page
 from formats.html.start import bookmarklet, import_form
 from formats.listing import Parameters, Site, View, with_query
 
-# The format, the suffix of the file and the label of each download.
+# Format, suffix and label of each download.
 _EXPORTS = (
     ("netscape", "html", "Browser bookmark file (HTML)"),
     ("csv", "csv", "Spreadsheet (CSV)"),
@@ -15,7 +15,7 @@ _EXPORTS = (
 
 
 def write_tools(view: View, total: int) -> str:
-    """Return the page. Its downloads have the bookmarks of the list in the query."""
+    """Return the page. Its downloads keep the filter of the query."""
     site = view.site
     filter = [parameter for parameter in view.parameters if parameter[0] in ("tag", "q")]
     main = ""

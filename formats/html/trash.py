@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
 from formats.html.list_forms import SELECT, STATUS, UNCHECK
-from formats.html.parts import MAX_TITLE_SHOWN, date_html, host_of
+from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_of
 from formats.listing import Site, View, links_to_pages, offsets_of_pages
 from storage.bookmark import Bookmark
 from storage.trash import DeletedBookmark
@@ -16,7 +16,7 @@ PAGE_SIZE = 100
 def write_trash(
     deleted: Sequence[DeletedBookmark], total: int, offset: int, days: int | None, view: View
 ) -> str:
-    """Return the page. Deleted bookmarks can be put back for `days`; None means for ever."""
+    """Return the page. `days` is None if deleted bookmarks are kept for ever."""
     site = view.site
     begin = frame.begin("Recently deleted", site)
     notice = frame.changed_notice(view.values)
@@ -24,13 +24,17 @@ def write_trash(
     head = frame.list_head("Recently deleted", _summary(total, days), controls)
     bar = _bar(site)
     items = "".join([_item(bookmark, site) for bookmark in deleted])
-    offsets = offsets_of_pages(offset, PAGE_SIZE, total)
-    links = links_to_pages(f"{site.path}/-/trash", [("limit", PAGE_SIZE)], offsets)
-    pages = frame.page_links(links)
+    pages = _page_links(site, offset, total)
     return (
         f'{begin}<main id="main" class="single trash">\n{head}{notice}{bar}'
         f'<ol class="list">\n{items}</ol>\n{pages}</main>\n{frame.END}'
     )
+
+
+def _page_links(site: Site, offset: int, total: int) -> str:
+    offsets = offsets_of_pages(offset, PAGE_SIZE, total)
+    links = links_to_pages(f"{site.path}/-/trash", [("limit", PAGE_SIZE)], offsets)
+    return frame.page_links(links)
 
 
 def _bar(site: Site) -> str:
@@ -39,8 +43,7 @@ def _bar(site: Site) -> str:
         f'{UNCHECK}{STATUS}<button class="primary" formaction="{restore}">Put back</button>\n'
         '<button class="wrong">Delete for good</button>\n'
     )
-    # script.js expects this field, although deleted bookmarks have no versions.
-    hidden = [("_shown", "")]
+    hidden = [("_shown", "")]  # script.js needs this field.
     return frame.post_form(f"{site.path}/-/trash", hidden, content, 'class="bar" id="many"')
 
 
@@ -58,7 +61,7 @@ def _summary(total: int, days: int | None) -> str:
 
 def _item(deleted: DeletedBookmark, site: Site) -> str:
     id = deleted.bookmark.id
-    title = e(cut(deleted.bookmark.title, MAX_TITLE_SHOWN))
+    title = e(cut(deleted.bookmark.title, MAX_TITLE_CHARACTERS))
     host = e(host_of(deleted.bookmark.uri))
     date = date_html(deleted.deleted)
     when = f"deleted {date}"
@@ -78,20 +81,19 @@ def _item(deleted: DeletedBookmark, site: Site) -> str:
 
 
 def trash_link(site: Site) -> str:
-    """Return a link to the page of recently deleted bookmarks."""
     return f'<a href="{e(site.path)}/-/trash">Recently deleted</a>'
 
 
 def write_not_restored(
     restored: int, saved_again: Sequence[Bookmark], missing: int, site: Site
 ) -> str:
-    """Return the page that tells which bookmarks are not put back, and why."""
+    """Return the page that tells which bookmarks are not put back."""
     heading = "Not put back"
     if restored:
         heading = f"{number_of_bookmarks(restored)} put back"
     content = ""
     for bookmark in saved_again:
-        title = e(cut(bookmark.title, MAX_TITLE_SHOWN))
+        title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
         content += (
             "<p>Not put back, because it is saved again: "
             f'<a href="{e(site.path)}/{bookmark.id}"><bdi>{title}</bdi></a></p>\n'

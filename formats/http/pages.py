@@ -127,7 +127,7 @@ def import_file(service: Service, request: Request) -> Response:
 def _return_from(service: Service, request: Request, form: BookmarkForm, entry: Entry) -> Response:
     site = service.site(request)
     id = entry.bookmark.id
-    address = site.bookmark(id)
+    address = site.bookmark_url(id)
     if form.closes_window:
         address += "?close=1"  # The page's script then closes the window.
     elif form.list_query is not None:

@@ -58,7 +58,7 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
         case errors.Invalid():
             problem.errors = error.errors
         case errors.Conflict():
-            problem.bookmark_url = site.bookmark(error.id)
+            problem.bookmark_url = site.bookmark_url(error.id)
         case errors.Gone():
             problem.deleted = error.deleted
         case errors.Full() | errors.Unavailable():  # OutcomeUnknown is Unavailable, too.
