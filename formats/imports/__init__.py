@@ -22,28 +22,27 @@ FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "shortcut": shortcut.read_file,
     "text": text.read_file,
 }
-# Functions that return the charset that a file of this format declares.
-_CHARSET_READERS = {
+_READERS_OF_DECLARED_CHARSET = {
     "xbel": declared_charset,
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# Each entry without a bookmark takes as long as a bookmark, and a file may have millions.
+# Limits the time for a file of separators.
 MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
+_GUESSED_BYTES_TEXT = "bytes that are not UTF-8, read as windows-1252"
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
     """Yield the entries of a file. Without `format`, the format is detected.
 
-    Raises Malformed if not even the first entry can be read. A later error becomes the
-    `skip_reason` of a last entry.
+    Raises Malformed before the first entry. A later error ends the entries with a skipped one.
     """
     if not format:
         format = detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
         entries = _add_missing_titles(entries, PurePath(file_name).stem)
-    yield from islice(entries, 1)  # An error here reaches the caller.
+    yield from islice(entries, 1)
     try:
         yield from _limit_entries_without_bookmark(entries)
     except Malformed as error:
@@ -54,11 +53,11 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
     label = ""
-    if format in _CHARSET_READERS:
-        label = _CHARSET_READERS[format](data)
+    if format in _READERS_OF_DECLARED_CHARSET:
+        label = _READERS_OF_DECLARED_CHARSET[format](data)
     count = count_guessed_bytes(data, label)
     if count:
-        yield note_of_unused_values({"bytes that are not UTF-8, read as windows-1252": count})
+        yield note_of_unused_values({_GUESSED_BYTES_TEXT: count})
 
 
 def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:

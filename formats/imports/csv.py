@@ -1,10 +1,10 @@
-"""Read CSV files with a header of known names, of this or another program."""
+"""Read CSV files whose header has known names."""
 
 import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -27,32 +27,34 @@ from storage.bookmark import FIELDS, from_text, split_tags
 from storage.errors import Malformed
 from storage.importer import NOTE
 
-# Without this, csv.reader raises an error for a cell of more than 131,072 characters.
+# The default limit, 131,072 characters, is too low.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-# This service exports its fields as columns: these in each version, others only in some.
-_COLUMNS_OF_EVERY_VERSION = {"id", "uri", "created", "modified"}
+# Every version of this service exports these columns.
+_OWN_COLUMNS = {"id", "uri", "created", "modified"}
 _PART_OF_ROW_TEXT = "may be a part of a row, because a quotation mark above is not closed"
 
 _NumberedLines = Iterator[tuple[int, str]]
 
 
 class _Row(NamedTuple):
-    """A row of the table, which has several lines if a quoted cell has line breaks."""
-
-    number: int  # The number of its first line.
-    lines: list[str]
-    cells: list[str]  # Empty if the row cannot be read.
-    error: str  # With cells, it is a misplaced quotation mark, and they may be wrong.
+    number: int  # Of its first line.
+    lines: list[str]  # Several if a quoted cell has line breaks.
+    cells: list[str]
+    error: str  # Why cells are missing or may be wrong.
 
     @property
     def text(self) -> str:
         return "".join(self.lines).rstrip("\n")
 
+    @property
+    def joined_cells(self) -> str:
+        return ", ".join(filter(None, self.cells))
+
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield an entry for each row. Raises Malformed if the header names no column for the uri."""
+    """Yield an entry for each row. Raises Malformed if no column is known to have uris."""
     lines = enumerate(io.StringIO(decode(data)), 1)
     header = find_header(lines)
     if not is_header(header):
@@ -65,7 +67,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def find_header(lines: _NumberedLines) -> str:
-    """Return the first line that is neither blank nor Excel's `sep=;`, or ""."""
+    """Read up to the first line that is neither blank nor Excel's `sep=;`. Return it, or ""."""
     for _, line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -82,7 +84,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
     """Return the delimiter that gives the most known names, and the names."""
     candidates = []
     for delimiter in _DELIMITERS:
-        # csv.reader raises an error for a cell of more than MAX_ENTRY characters.
+        # csv.reader raises an error for a longer cell.
         reader = csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True)
         candidates.append((delimiter, next(reader, [])))
     return max(candidates, key=_count_known_names)
@@ -90,7 +92,7 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 
 def _count_known_names(candidate: tuple[str, list[str]]) -> int:
     _, names = candidate
-    return len(list(filter(role_of, names)))
+    return sum(1 for name in names if role_of(name))
 
 
 # --- Rows ---
@@ -104,12 +106,17 @@ def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_R
         row = _read_row(number, line, lines, delimiter)
         if row.error:
             yield row._replace(lines=[line])
-            # An unclosed quotation mark may have joined the further lines to this row.
+            # The row may include other rows, because of an unclosed quotation mark.
             yield from _read_single_lines(row.lines[1:], number + 1, delimiter, width)
-        elif len(row.cells) < width and not row.lines[-1].endswith("\n"):
+        elif _is_cut_off(row, width):
             yield row._replace(cells=[], error=CUT_OFF)
         else:
             yield row
+
+
+def _is_cut_off(row: _Row, width: int) -> bool:
+    has_line_end = row.lines[-1].endswith("\n")
+    return len(row.cells) < width and not has_line_end
 
 
 def _read_single_lines(
@@ -118,34 +125,36 @@ def _read_single_lines(
     for number, line in enumerate(lines, first_number):
         if line.isspace():
             continue
-        row = _read_row(number, line, iter(()), delimiter)
+        row = _read_row(number, line, (), delimiter)
         if not row.error and len(row.cells) < width:
             row = row._replace(cells=[], error=_PART_OF_ROW_TEXT)
         yield row
 
 
-def _read_row(number: int, line: str, lines: _NumberedLines, delimiter: str) -> _Row:
-    """Return the row that begins with `line`; a quoted cell may continue in `lines`."""
+def _read_row(
+    number: int, line: str, further_lines: Iterable[tuple[int, str]], delimiter: str
+) -> _Row:
+    """Read the row that begins with `line`. Its quoted cells may continue in further lines."""
     row_lines: list[str] = []
-    all_lines = chain([(number, line)], lines)
-    reader = csv.reader(_collect(all_lines, row_lines), delimiter=delimiter, strict=True)
+    lines = _keep_lines(chain([(number, line)], further_lines), row_lines)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     cells: list[str] = []
     error = ""
     try:
         cells = next(reader)
-    except Malformed as malformed:
-        error = str(malformed)
+    except Malformed as too_large:
+        error = str(too_large)
     except csv.Error as misplaced_quote:
-        cells = next(csv.reader([line], delimiter=delimiter))
         error = f"has a misplaced quotation mark: {misplaced_quote}"
+        cells = next(csv.reader([line], delimiter=delimiter))
     return _Row(number, row_lines, cells, error)
 
 
-def _collect(lines: _NumberedLines, row_lines: list[str]) -> Iterator[str]:
-    """Yield the lines that csv.reader reads for a row, and keep them in `row_lines`."""
+def _keep_lines(lines: _NumberedLines, kept: list[str]) -> Iterator[str]:
+    """Yield the lines, and append each to `kept`."""
     size = 0
     for _, line in lines:
-        row_lines.append(line)
+        kept.append(line)
         size += len(line)
         if size > MAX_ENTRY:  # csv.reader holds the GIL for the whole row.
             raise Malformed(TOO_LARGE)
@@ -156,15 +165,13 @@ def _collect(lines: _NumberedLines, row_lines: list[str]) -> Iterator[str]:
 
 
 class _Table:
-    """The columns of a file."""
-
     def __init__(self, names: Sequence[str]) -> None:
         self.unused_values = UnusedValues()
         self._names = names
-        self._is_own_export = _COLUMNS_OF_EVERY_VERSION <= set(names) <= FIELDS.keys()
+        self._is_own_export = _OWN_COLUMNS <= set(names) <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
-        """Return the entry in a row, skipped if its uri is missing or may be wrong."""
+        """Return an entry, skipped if the uri is missing or may be wrong."""
         if not row.cells:
             return _skip(row, row.text, row.error)
         if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows.
@@ -176,64 +183,61 @@ class _Table:
         return self._entry_of_row(row, fields)
 
     def _entry_of_row(self, row: _Row, fields: dict[str, object]) -> ImportedEntry:
-        entry = entry_with_uri(row.number, fields)
-        reason = entry.skip_reason
+        width = len(self._names)
         # Some programs leave out empty cells at the end of a row.
-        if len(row.cells) < len(self._names) and not _has_whole_uri(fields):
-            reason = f"has {len(row.cells)} cells, not {len(self._names)}"
-        if reason:
-            return _skip(row, ", ".join(filter(None, row.cells)), reason)
+        if len(row.cells) < width and not _has_uri_on_one_line(fields):
+            return _skip(row, row.joined_cells, f"has {len(row.cells)} cells, not {width}")
+        entry = entry_with_uri(row.number, fields)
+        if entry.skip_reason:
+            return _skip(row, row.joined_cells, entry.skip_reason)
         return entry
 
     def _count_unused(self, cells: Sequence[str]) -> None:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
-            if self._is_own_export and name in FIELDS:
-                continue
-            if not is_used(name, cell.strip()):
+            is_own_field = self._is_own_export and name in FIELDS
+            if not is_own_field and not is_used(name, cell.strip()):
                 self.unused_values.add(name or "a column without a name")
 
     def _fields_of_cells(self, cells: Sequence[str]) -> dict[str, object]:
         if self._is_own_export:
-            return _own_fields(self._names, cells)
+            return _fields_of_own_export(self._names, cells)
         columns = zip(self._names, map(str.strip, cells), strict=False)
         return read_fields(columns, _tags_in_cell)
 
 
-def _has_whole_uri(fields: dict[str, object]) -> bool:
+def _has_uri_on_one_line(fields: dict[str, object]) -> bool:
     uri = str(fields.get("uri", ""))
-    # After an unclosed quotation mark, csv.reader adds the next lines to the uri.
+    # An unclosed quotation mark makes csv.reader join the next lines to the uri.
     return uri.strip() != "" and "\n" not in uri
 
 
 def _entry_with_misplaced_quote(row: _Row, fields: dict[str, object]) -> ImportedEntry:
-    if _is_right_uri(str(fields.get("uri", "")), row):
+    if _is_intact(str(fields.get("uri", "")), row):
         return ImportedEntry(row.number, {**fields, NOTE: row.error})
     return _skip(row, row.text, row.error)
 
 
-def _is_right_uri(uri: str, row: _Row) -> bool:
-    """Return whether the misplaced quotation mark has left the uri as it is in the row."""
-    if not URI.fullmatch(uri) or '"' in uri or uri not in row.text:
+def _is_intact(uri: str, row: _Row) -> bool:
+    """Return whether the uri is intact although a quotation mark is misplaced."""
+    is_in_row = '"' not in uri and uri in row.text
+    if not URI.fullmatch(uri) or not is_in_row:
         return False
-    is_closed = row.text.count('"') % 2 == 0
-    if is_closed:
-        return True
-    # After an unclosed quotation mark, the last cell may include others.
-    return row.cells[-1].strip() != uri
+    has_unclosed_quote = row.text.count('"') % 2 == 1
+    is_last_cell = row.cells[-1].strip() == uri
+    # An unclosed quotation mark may have joined several cells to the last one.
+    return not (has_unclosed_quote and is_last_cell)
 
 
 def _skip(row: _Row, row_text: str, reason: str) -> ImportedEntry:
-    """Return a skipped entry. If the row has several lines, the reason names the last line."""
     if len(row.lines) > 1:
         reason = f"{reason}, up to line {row.number + len(row.lines) - 1}"
     return ImportedEntry(row.number, {"title": row_text}, reason)
 
 
-def _own_fields(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
-    """Return the non-empty fields in a row that this service has exported."""
+def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for name, cell in zip(names, cells, strict=False):
-        # This service exports a formula with an apostrophe before it.
+        # The export writes an apostrophe before a formula.
         unescaped = cell.removeprefix("'")
         if FORMULA.match(unescaped):
             cell = unescaped
@@ -251,7 +255,7 @@ def _tags_in_cell(cell: str) -> Sequence[object]:
             return tags_in(json.loads(cell))
         if cell.endswith("]"):
             return _quoted_tags(cell[1:-1])
-    if "," not in cell:  # In `a|b, c`, only the comma separates tags.
+    if "," not in cell:
         cell = re.sub("[|;]", ",", cell)
     return split_tags(cell)
 

@@ -8,16 +8,23 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from formats.netscape import EPOCH, SECONDS_FROM_1601_TO_1970, TEXTS_OF_UNKNOWN_DATES
-from storage.bookmark import clean, timestamp
+from storage.bookmark import clean_value, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
 _SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
-# The last text is the beginning of 1970 in Chromium's microseconds since 1601.
-_EMPTY_DATES = ("", *TEXTS_OF_UNKNOWN_DATES, f"{SECONDS_FROM_1601_TO_1970}000000")
-# .NET writes its empty date, in the year 1, as the last one.
-_WORDS_FOR_NO_DATE = ("false", "-", "n/a", "-62135596800")
-# Check the form first, because `parsedate_to_datetime` ignores unknown words such as PM.
+_EMPTY_DATES = (
+    "",
+    *TEXTS_OF_UNKNOWN_DATES,
+    f"{SECONDS_FROM_1601_TO_1970}000000",  # 1970 in Chromium's microseconds since 1601.
+)
+_PLACEHOLDERS = (
+    "false",
+    "-",
+    "n/a",
+    "-62135596800",  # The year 1 in .NET.
+)
+# `parsedate_to_datetime` would ignore a PM.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -41,10 +48,7 @@ _FORMATS = (
 
 
 def parse_date(value: object) -> str | None:
-    """Convert a date to RFC 3339. Returns None for an empty date.
-
-    A text that is not a date is returned unchanged, and the importer reports it.
-    """
+    """Convert a date to RFC 3339, or an empty date to None. Return other texts unchanged."""
     text = str(value).strip()
     if _is_empty_date(text):
         return None
@@ -57,9 +61,10 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Convert a date like `parse_date`. Returns None for a number before 1990 or after tomorrow."""
+    """Convert a date like `parse_date`, but a number only from 1990 to tomorrow."""
     date = parse_date(value)
-    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+    is_text = isinstance(value, str) and not _NUMBER.fullmatch(value.strip())
+    if is_text:
         return date
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # Clocks may differ.
     if date and "1990" < date < tomorrow:
@@ -68,15 +73,15 @@ def parse_plausible_date(value: object) -> str | None:
 
 
 def stands_for_no_date(value: object) -> bool:
-    """Return whether a value is a flag, or a text such as `n/a`."""
+    """Return whether a value is empty, a placeholder such as `n/a`, or a flag."""
     text = str(value).strip().lower()
-    return _is_empty_date(text) or text in _WORDS_FOR_NO_DATE or is_flag(value)
+    return _is_empty_date(text) or text in _PLACEHOLDERS or is_flag(value)
 
 
 def is_flag(value: object) -> bool:
-    """Return whether a value such as `true` or 12 cannot be a date."""
+    """Return whether a value is `true` or a small number other than 0."""
     text = str(value).strip().lower()
-    if _is_empty_date(text):
+    if text == "0":
         return False
     return text == "true" or _SMALL_NUMBER.fullmatch(text) is not None
 
@@ -86,28 +91,30 @@ def _is_empty_date(text: str) -> bool:
 
 
 def _from_number(number: int) -> str | None:
-    """Convert seconds, milliseconds or microseconds: the first that mean a possible date."""
-    for seconds in (number, number // 1_000, _from_microseconds(number)):
-        with suppress(OverflowError):
+    """Convert seconds, milliseconds or microseconds, whichever gives a valid date."""
+    for seconds in (number, number // 1_000, _seconds_of_microseconds(number)):
+        try:
             date = EPOCH + timedelta(seconds=seconds)
-            return date.isoformat() + "Z"
+        except OverflowError:
+            continue
+        return date.isoformat() + "Z"
     return None
 
 
-def _from_microseconds(number: int) -> int:
+def _seconds_of_microseconds(number: int) -> int:
     seconds = number // 1_000_000
-    # Chromium counts from 1601. Counted from 1970, the date would be after 2338.
+    # Only Chromium, which counts from 1601, writes such large numbers.
     if seconds > SECONDS_FROM_1601_TO_1970:
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
 
 
 def _from_text(text: str) -> str | None:
-    with suppress(Invalid):  # `clean` parses RFC 3339.
-        return str(clean({"created": text})["created"])
+    with suppress(Invalid):
+        return _parse_rfc_3339(text)
     if _RFC_5322.fullmatch(text):
         return _parse_with(parsedate_to_datetime, text)
-    date = _parse_with(datetime.fromisoformat, text.upper())  # A lower-case z would be refused.
+    date = _parse_with(datetime.fromisoformat, text.upper())
     if date:
         return date
     dates = [_parse_with(datetime.strptime, text, format) for format in _FORMATS]
@@ -118,10 +125,14 @@ def _from_text(text: str) -> str | None:
     return None
 
 
-def _parse_with(parse: Callable[..., datetime], *texts: str) -> str | None:
+def _parse_rfc_3339(text: str) -> str:
+    return str(clean_value("created", text))
+
+
+def _parse_with(parse: Callable[..., datetime], *arguments: str) -> str | None:
     """Return the date in RFC 3339, or None."""
     with suppress(ValueError, OverflowError):
-        moment = parse(*texts)
+        moment = parse(*arguments)
         if moment.tzinfo:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
         return moment.isoformat(timespec="seconds") + "Z"

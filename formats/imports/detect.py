@@ -12,8 +12,8 @@ from formats.imports.text import is_list
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
-# The first bytes of files that cannot be read, and what to tell the user.
-_OTHER_FILES = (
+# The first bytes of a file, and what to tell the user.
+_UNREADABLE_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
     (b"PK\3\4", "a ZIP archive: unpack it"),
@@ -21,16 +21,15 @@ _OTHER_FILES = (
     (b"%PDF-", "a PDF document: save the page or list as HTML or text"),
     (b"{\\rtf", "an RTF document: save it as plain text"),
 )
-# The format of an XML document by its root element.
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# JSON may begin with `[`, as links of Markdown do.
+# Markdown may begin with `[`, too: `["a"](uri)`, `[](uri)` or a footnote `[1]`.
 _JSON = re.compile(
     r"""
-    [\s\[]*                                 # The beginnings of outer arrays.
+    [\s\[]*                                 # Outer arrays.
     (?: \{ \s* ["}]                         # {"a" or {}
-      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # ["a", or ["a"], but not the link ["a"](address)
-      | \[ \s* \d+ \s* ,                    # [1, but not the footnote [1]
-      | \[ \s* \] (?! \( )                  # [], but not the link [](address)
+      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # ["a", or ["a"]
+      | \[ \s* \d+ \s* ,                    # [1,
+      | \[ \s* \] (?! \( )                  # []
     )
     """,
     re.VERBOSE,
@@ -40,14 +39,14 @@ _PART_OF_PROLOG = re.compile(
     \s+
     | <!--.*?-->                                # A comment.
     | <\?.*?>                                   # A declaration such as <?xml version="1.0"?>.
-    | <!DOCTYPE [^>\[]* (?: \[.*?\]\s* )? >     # Perhaps with an internal DTD in brackets.
+    | <!DOCTYPE [^>\[]* (?: \[.*?\]\s* )? >     # Perhaps with a DTD in brackets.
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-# Control characters that are not in text. ISO-2022-JP has ESC (\x1b).
+# All control characters but white space and ESC, which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_EXAMINED_BYTES = 64 * 1024  # At the beginning of a file.
+_MAX_EXAMINED_BYTES = 64 * 1024
 
 
 def detect_format(data: bytes) -> str:
@@ -55,10 +54,10 @@ def detect_format(data: bytes) -> str:
 
     Raises Malformed for a file that cannot be read.
     """
-    for first_bytes, description in _OTHER_FILES:
+    for first_bytes, description in _UNREADABLE_FILES:
         if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")
-    beginning = decode(data[:_EXAMINED_BYTES])
+    beginning = decode(data[:_MAX_EXAMINED_BYTES])
     if not beginning.strip():
         raise Malformed("It is empty: export the bookmarks again.")
     if _JSON.match(beginning):

@@ -15,9 +15,9 @@ _BUILT_IN_FOLDERS = (
     "other favorites, mobile favorites, favourites, favourites bar, other favourites, "
     "mobile favourites"
 ).split(", ")
-# Chromium and Safari keep unread pages in these folders.
+# Folders of unread pages in Chromium and Safari.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
-# The tags for the built-in lists of Pocket, Instapaper and Raindrop.
+# Lists in Pocket, Instapaper and Raindrop.
 _TAGS_OF_SERVICE_LISTS = {
     "unsorted": (),
     "unread": ("unread",),
@@ -28,12 +28,12 @@ _TAGS_OF_SERVICE_LISTS = {
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
-def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
-    """Return the tags for a folder: its name, split at commas, unless it is built in."""
+def folder_tags(name: str, is_top_level: bool) -> tuple[str, ...]:
+    """Return the tags that the name of a folder stands for."""
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
-    if may_be_built_in and name.lower() in _BUILT_IN_FOLDERS:
+    if is_top_level and name.lower() in _BUILT_IN_FOLDERS:
         return ()
-    if may_be_built_in and name.lower() in _READING_LISTS:
+    if is_top_level and name.lower() in _READING_LISTS:
         return ("unread",)
     normalized = unicodedata.normalize("NFC", name)
     tags = [tag[:MAX_TAG].strip() for tag in split_tags(normalized)]
@@ -41,10 +41,10 @@ def folder_tags(name: str, may_be_built_in: bool) -> tuple[str, ...]:
 
 
 def list_tags(name: str) -> tuple[str, ...]:
-    """Return the tags for a list such as Unread of Pocket."""
+    """Return the tags for a list of a service, such as Pocket's Unread."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
-    return folder_tags(name, may_be_built_in=True)
+    return folder_tags(name, is_top_level=True)
 
 
 def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
@@ -65,7 +65,7 @@ class Folders:
     """The folders around the current entry of a file."""
 
     def __init__(self) -> None:
-        # The first item is for entries outside of all folders.
+        # Item 0 is for entries outside all folders.
         self._tags_by_depth: list[tuple[str, ...]] = [()]
 
     @property
@@ -78,13 +78,13 @@ class Folders:
 
     def open(self, tags: tuple[str, ...]) -> None:
         all_tags = self.tags
-        # From MAX_TAGS on, inner folders share one tuple to save memory.
+        # When MAX_TAGS is reached, all further folders share one tuple, to save memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
-        """Open a folder inside `depth` others. Missing ones are opened without tags."""
+        """Open a folder inside `depth` others, adding missing ones without tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)
@@ -94,6 +94,5 @@ class Folders:
         del self._tags_by_depth[depth + 1 :]
 
     def close_one(self) -> None:
-        """Close the innermost folder, if any is open."""
         if self.depth > 0:
             self._tags_by_depth.pop()

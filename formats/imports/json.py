@@ -1,8 +1,6 @@
-"""Read JSON files: arrays of bookmarks, responses of services, and trees of folders, such as
+"""Read JSON exports of browsers and bookmark services, such as this folder:
 
-    {"roots": {"other": {"name": "Other bookmarks", "children": [
-        {"name": "Travel", "children": [
-            {"name": "A map", "url": "https://maps.example/"}]}]}}}
+{"name": "Travel", "children": [{"name": "A map", "url": "https://maps.example/"}]}
 """
 
 from collections.abc import Iterator
@@ -19,11 +17,11 @@ from formats.imports.entry import (
 from formats.imports.folders import folder_tags
 from formats.imports.members import (
     Members,
+    count_unused_members,
     fields_of_members,
     flatten_repository,
     has_address,
     title_of,
-    unused_members,
 )
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
@@ -42,29 +40,26 @@ _ROOT_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
-# In the outermost object, these members are containers both as arrays and as objects.
-_ENTRY_CONTAINERS = _ENTRY_LISTS | _ROOT_FOLDERS
-# All entries in these containers get these tags.
-_TAGS_OF_CONTAINERS = {"pinnedLinks": ("starred",)}  # Linkwarden
+_TAGS_BY_CONTAINER = {"pinnedLinks": ("starred",)}  # Linkwarden
 _TRASH = "trash"  # Vivaldi and Opera
 _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# The two outer folders may be the browser's own. Each adds two levels, an array and an object.
-_DEPTH_OF_USER_FOLDERS = 4
-_MAX_PARENTS = 20  # In a damaged file, a folder may be its own parent.
+# The two outer folders of a browser, which have two levels each: an object and an array.
+_DEPTH_OF_BROWSER_FOLDERS = 4
+_MAX_PARENTS = 20
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
-# For a file with one JSON document on each line.
+# For JSON Lines.
 _ADVICE_FOR_EXTRA_DATA = "extra data: put [ ] around all, and commas between"
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry. Raises Malformed before the first one."""
+    """Yield each entry. Raises Malformed before the first."""
     try:
         document = parse_strictly(decode(data))
-    except Malformed as error:  # The error is a predicate, such as "is nested too deeply".
+    except Malformed as error:
         message = str(error).replace("extra data", _ADVICE_FOR_EXTRA_DATA)
         raise Malformed(f"The JSON document {message}.") from None
     if not isinstance(document, list | dict):
@@ -75,12 +70,12 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 class _Position(NamedTuple):
-    """Where a value is, such as the inner array in `{"lists": [{"name": "Work", "links": []}]}`."""
+    """Where a value is in the document."""
 
     path: str = ""  # Such as `lists[0].links`.
-    name: str = ""  # The innermost member around the value, such as `links`.
-    depth: int = 0  # The number of arrays and objects around it, such as 3.
-    tags: tuple[str, ...] = ()  # The tags of the folders around it, such as ("Work",).
+    name: str = ""  # The last name in the path, such as `links`.
+    depth: int = 0  # The number of arrays and objects around the value.
+    tags: tuple[str, ...] = ()  # Of the folders around the value.
 
     def of_item(self, index: int) -> "_Position":
         return self._replace(path=f"{self.path}[{index}]", depth=self.depth + 1)
@@ -93,14 +88,11 @@ class _Position(NamedTuple):
 
 
 class _Reader:
-    """Reads a document in order, and counts the values that it does not use."""
-
     def __init__(self, document: object) -> None:
         self.unused_values = UnusedValues()
         self._listed_folders = _read_listed_folders(document)
 
     def read(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield the entries in an array, a folder, an entry or an address."""
         if position.depth > _MAX_DEPTH:
             yield ImportedEntry(position.path, {}, "is nested too deeply")
         elif isinstance(value, list):
@@ -114,57 +106,63 @@ class _Reader:
             yield ImportedEntry(position.path, {}, "is no object")
 
     def _read_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield an entry, or those in the containers of a folder, such as `"children": [...]`."""
         containers = _find_containers(members, position)
-        if not containers:
+        if containers:
+            yield from self._read_folder(members, containers, position)
+        else:
             yield from self._read_entry(members, position)
-            return
+
+    def _read_folder(
+        self, members: Members, containers: Members, position: _Position
+    ) -> Iterator[ImportedEntry]:
         details = {name: value for name, value in members.items() if name not in containers}
         self._count_unused(details)
         tags = (position.tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
-            inner_tags = tags + _TAGS_OF_CONTAINERS.get(name, ())
+            inner_tags = tags + _TAGS_BY_CONTAINER.get(name, ())
             entries = self.read(value, position.of_member(name, inner_tags))
             if name == _TRASH:
-                entries = (ignored_entry(entry.place) for entry in entries)
+                entries = map(_ignore, entries)
             yield from entries
 
     def _read_entry(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield the entry in an object, unless it is an empty folder."""
-        tags = position.tags + self._tags_of_ids(members.get("lists"))
+        """Yield the entry in an object, unless the object is an empty folder."""
+        entry = self._entry_of_object(members, position)
+        if entry.skip_reason == NO_URI:
+            if position.depth == 0:
+                raise Malformed(f"The JSON object has no uri. {_ADVICE}")
+            if position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES:
+                return
+        yield entry
+
+    def _entry_of_object(self, members: Members, position: _Position) -> ImportedEntry:
+        tags = position.tags + self._tags_of_lists(members.get("lists"))
         # An export of this service has no folders.
         if not tags and _is_from_own_export(members):
-            entry = entry_with_uri(position.path, members)
-        else:
-            entry = _foreign_entry(members, position.path, tags)
-            if entry.skip_reason != IGNORED:
-                self._count_unused(members)
-        is_folder = position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES
-        if entry.skip_reason != NO_URI:
-            yield entry
-        elif position.depth == 0:
-            raise Malformed(f"The JSON object has no uri. {_ADVICE}")
-        elif not is_folder:
-            yield entry
+            return entry_with_uri(position.path, members)
+        entry = _foreign_entry(members, position.path, tags)
+        if entry.skip_reason != IGNORED:
+            self._count_unused(members)
+        return entry
 
     def _count_unused(self, members: Members) -> None:
-        for name, number in unused_members(members):
+        for name, number in count_unused_members(members):
             self.unused_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> tuple[str, ...]:
-        # In {"name": "Ann", "bookmarks": […]}, the name is that of the user.
+        # Without children, the outermost object is an account, with the user's name.
         if position.depth == 0 and "children" not in members:
             return ()
         if _is_built_in(members, position):
             return ()
-        tags_around = self._tags_of_id(members.get("parentId"))
-        may_be_built_in = position.depth < _DEPTH_OF_USER_FOLDERS
-        return tags_around + folder_tags(title_of(members), may_be_built_in=may_be_built_in)
+        tags_of_parents = self._tags_of_listed_folder(members.get("parentId"))
+        is_top_level = position.depth < _DEPTH_OF_BROWSER_FOLDERS
+        return tags_of_parents + folder_tags(title_of(members), is_top_level)
 
-    def _tags_of_id(self, id: object) -> tuple[str, ...]:
-        """Return the tags of the folder with this id, after those of its parents."""
+    def _tags_of_listed_folder(self, id: object) -> tuple[str, ...]:
+        """Return the tags of a folder and its parents, outermost first."""
         tags: tuple[str, ...] = ()
-        for _ in range(_MAX_PARENTS):
+        for _ in range(_MAX_PARENTS):  # A damaged file may have a cycle of parents.
             if not _is_id(id) or id not in self._listed_folders:
                 break
             folder = self._listed_folders[id]
@@ -172,70 +170,70 @@ class _Reader:
             id = folder.parent_id
         return tags
 
-    def _tags_of_ids(self, ids: object) -> tuple[str, ...]:
+    def _tags_of_lists(self, ids: object) -> tuple[str, ...]:  # Karakeep
         tags: tuple[str, ...] = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
-                tags += self._tags_of_id(id)
+                tags += self._tags_of_listed_folder(id)
         return tags[:MAX_TAGS]
+
+
+def _ignore(entry: ImportedEntry) -> ImportedEntry:
+    return ignored_entry(entry.place)
 
 
 # --- Folders ---
 
 
 class _ListedFolder(NamedTuple):
-    """A folder that other objects name by its id, such as a list of Karakeep."""
+    """A folder whose entries name it by its id, such as a list of Karakeep."""
 
     tags: tuple[str, ...]
     parent_id: object
 
 
 def _read_listed_folders(document: object) -> dict[object, _ListedFolder]:
-    """Return the folders in a document such as `{"lists": [{"id": "x", "name": "Work"}]}`.
-
-    A bookmark `{"lists": ["x"]}` in this document gets the tag Work.
-    """
+    """Return the folders in `{"lists": [{"id": "x", "name": "Work"}]}` by their ids."""
     folders: dict[object, _ListedFolder] = {}
-    if not isinstance(document, dict):
-        return folders
-    for name in _FOLDER_LISTS & document.keys():
-        if not isinstance(document[name], list):
-            continue
-        for folder in document[name]:
-            if not isinstance(folder, dict) or not _is_id(folder.get("id")):
-                continue
-            parent_id = folder.get("parentId")
-            tags = folder_tags(title_of(folder), may_be_built_in=parent_id is None)
-            folders[folder["id"]] = _ListedFolder(tags, parent_id)
+    for members in _listed_objects(document):
+        parent_id = members.get("parentId")
+        tags = folder_tags(title_of(members), is_top_level=parent_id is None)
+        folders[members["id"]] = _ListedFolder(tags, parent_id)
     return folders
 
 
+def _listed_objects(document: object) -> Iterator[Members]:
+    if not isinstance(document, dict):
+        return
+    for name in _FOLDER_LISTS & document.keys():
+        if isinstance(document[name], list):
+            for item in document[name]:
+                if isinstance(item, dict) and _is_id(item.get("id")):
+                    yield item
+
+
 def _is_id(value: object) -> bool:
-    return isinstance(value, str | float)  # The parser reads all numbers as floats.
+    return isinstance(value, str | float)  # The JSON parser reads integers as floats.
 
 
 def _find_containers(members: Members, position: _Position) -> Members:
     """Return the members that contain entries or folders; empty for an entry."""
-    if position.depth == 0:
-        # An address in the outermost object may be that of a user or site.
-        is_container = _is_outermost_container
-    elif has_address(members):
+    is_outermost = position.depth == 0
+    # The outermost object may be an account with an address.
+    if has_address(members) and not is_outermost:
         return {}
-    else:
-        is_container = _is_container
-    containers = {name: value for name, value in members.items() if is_container(name, value)}
-    if containers:
-        return containers
-    # Tab Session Manager writes `{"1": {…}, "2": {…}}`.
-    if all(isinstance(value, dict) for value in members.values()):
+    containers = {}
+    for name, value in members.items():
+        if _is_container(name, value) or (is_outermost and _is_outermost_container(name, value)):
+            containers[name] = value
+    if not containers and _has_only_objects(members):
         return members
-    return {}
+    return containers
 
 
-def _is_outermost_container(name: str, value: object) -> bool:
-    if isinstance(value, list) and name in _FOLDER_LISTS:
-        return True
-    return isinstance(value, list | dict) and name in _ENTRY_CONTAINERS
+def _has_only_objects(members: Members) -> bool:
+    """Return whether an object is `{"1": {…}, "2": {…}}`, as Tab Session Manager writes."""
+    return all(isinstance(value, dict) for value in members.values())
 
 
 def _is_container(name: str, value: object) -> bool:
@@ -243,28 +241,34 @@ def _is_container(name: str, value: object) -> bool:
         return name in _ROOT_FOLDERS
     if not isinstance(value, list):
         return False
-    if name in _FOLDER_LISTS:  # In an entry of Karakeep, `lists` has ids of folders.
+    if name in _FOLDER_LISTS:
+        # Karakeep's entries have `lists` of ids, not of folders.
         return len(value) > 0 and isinstance(value[0], dict)
-    return name in _ENTRY_CONTAINERS
+    return name in _ENTRY_LISTS or name in _ROOT_FOLDERS
+
+
+def _is_outermost_container(name: str, value: object) -> bool:
+    if isinstance(value, list):
+        return name in _FOLDER_LISTS
+    return isinstance(value, dict) and name in _ENTRY_LISTS
 
 
 def _is_built_in(members: Members, position: _Position) -> bool:
-    # A file of Chromium has {"bookmark_bar": {"name": "Bookmarks bar", …}}.
-    if position.name in _ROOT_FOLDERS:
-        return True
-    if "root" in members or "folderType" in members:  # Firefox, Chromium
-        return True
-    if title_of(members).startswith("[xbs] "):  # xBrowserSync
-        return True
-    # Chromium's API returns {"id": "1", "parentId": "0", "title": "Bookmarks bar", …}.
-    return members.get("parentId") == "0" and members.get("id") in ("1", "2", "3")
+    conditions = [
+        position.name in _ROOT_FOLDERS,
+        "root" in members,  # Firefox
+        "folderType" in members,  # Chromium
+        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Chromium
+        title_of(members).startswith("[xbs] "),  # xBrowserSync
+    ]
+    return any(conditions)
 
 
 # --- Entries ---
 
 
 def _is_from_own_export(members: Members) -> bool:
-    """Return whether all members are fields of this service, in its form."""
+    """Return whether the object looks like one that this service exported."""
     if not members.keys() <= set(FIELDS):
         return False
     # buku writes all tags as one text.
@@ -279,7 +283,7 @@ def _is_from_own_export(members: Members) -> bool:
 
 def _foreign_entry(members: Members, path: str, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     is_separator = members.get("type") in ("separator", "text/x-moz-place-separator")
-    # An account of floccus has the url of a server.
+    # Floccus exports accounts, with the url of a server.
     is_account = members.keys() >= {"type", "username", "password"}
     fields = fields_of_members(members, tags_of_folders)
     if is_separator or is_account or is_firefox_query(fields.get("uri")):

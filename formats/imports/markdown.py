@@ -4,29 +4,28 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from formats.imports.entry import SCHEME, URI
+from formats.imports.entry import SCHEME_PATTERN, URI
 from formats.imports.folders import Heading, folder_tags
 from storage.bookmark import split_tags
 
 _Fields = dict[str, Any]
 
 
-def _nested_parentheses(levels: int) -> str:
-    """Return a pattern for a text such as `javascript:a(b(c()))`, which has three levels."""
-    inner = ""
-    if levels:
-        inner = rf"| \( {_nested_parentheses(levels - 1)} \)"
-    # `++` never backtracks, so the search time is linear.
-    return rf"(?: [^()\\]++ | \\. {inner} )*"
+# In these patterns, `++` never backtracks, so the search time is linear.
 
-
-_TARGET = _nested_parentheses(levels=3)
+# A target may have three levels of parentheses, such as `javascript:a(b(c()))`.
+_CHARACTERS = r"[^()\\]++ | \\."
+_LEVEL_3 = rf"\( (?: {_CHARACTERS} )* \)"
+_LEVEL_2 = rf"\( (?: {_CHARACTERS} | {_LEVEL_3} )* \)"
+_LEVEL_1 = rf"\( (?: {_CHARACTERS} | {_LEVEL_2} )* \)"
+_TARGET = rf"(?: {_CHARACTERS} | {_LEVEL_1} )*"
+# A title may have brackets, such as `a [b]`.
+_TITLE = r"(?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )*"
 # `[title](target)` or `<uri>`
 _LINK = re.compile(
     rf"""
-    (?<! [!\\] )                  # `![` begins a picture, and `\[` stands for a bracket.
-    \[ (?P<title> (?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )* ) \]
-    \( (?P<target> {_TARGET} ) \)
+    (?<! [!\\] )                  # Neither a picture `![` nor a bracket `\[`.
+    \[ (?P<title> {_TITLE} ) \] \( (?P<target> {_TARGET} ) \)
     | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >
     """,
     re.VERBOSE,
@@ -35,16 +34,16 @@ _LINK = re.compile(
 _PICTURE = re.compile(rf"! \[ (?P<text> [^\[\]]* ) \] \( {_TARGET} \)", re.VERBOSE)
 _CODE = re.compile(r"`[^`]*`")
 _HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
-# In `(see https://a.example/b_(c).)`, the address is `https://a.example/b_(c)`.
+# `https://a.example/b_(c)` in `(see https://a.example/b_(c).)`
 _BARE_ADDRESS = re.compile(
     rf"""
-    {SCHEME} //
+    {SCHEME_PATTERN} //
     (?: [^\s<>"”`|\[\]()] | \( [^\s()]* \) )+
     (?<! [.,:;!?*_~'] )
     """,
     re.VERBOSE,
 )
-_ESCAPED_PUNCTUATION = re.compile(r"\\([!-/:-@\[-`{-~])")  # `\_` stands for `_`.
+_ESCAPED_PUNCTUATION = re.compile(r"\\([!-/:-@\[-`{-~])")  # ASCII, such as `\_`.
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 
 
@@ -53,18 +52,18 @@ def has_link(line: str) -> bool:
 
 
 def read_heading(line: str) -> Heading | None:
-    """Return the heading of a line such as `## Travel`."""
+    """Return the heading in a line such as `## Travel`."""
     match = _HEADING.fullmatch(line)
     if not match:
         return None
     level = len(match[1])
     name = match[2].rstrip("# ")
     text = _LINK.sub(r"\g<title>", _PICTURE.sub("", name))
-    return Heading(level, name, folder_tags(text, may_be_built_in=level == 1))
+    return Heading(level, name, folder_tags(text, is_top_level=level == 1))
 
 
 def find_links(line: str) -> Iterator[_Fields]:
-    """Yield the fields of each link, and of the other addresses in a line with a link."""
+    """Yield the fields of each link or address, or nothing if the line has no Markdown link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
     first = _LINK.search(text)
@@ -79,10 +78,7 @@ def find_links(line: str) -> Iterator[_Fields]:
 
 
 def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterator[_Fields]:
-    """Take all text behind the link as its description, even an address.
-
-    `https://a.example [b](c:d) - see e://f` → c:d, "see e://f" and https://a.example
-    """
+    """Yield the link, which all text after it describes, and the addresses before it."""
     description = _without_marks(text[link.end() :])
     if description:
         fields["description"] = description
@@ -93,12 +89,9 @@ def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterat
 def _read_several_links(
     text: str, first: re.Match[str], second: re.Match[str], fields: _Fields
 ) -> Iterator[_Fields]:
-    """Take the text between the first two links as the description of the first.
-
-    `[a](b:c) is a book, [d](e:f) or g://h` → b:c, "is a book", e:f and g://h
-    """
+    """Yield all links and addresses. The text between the first two links describes the first."""
     description = _without_marks(text[first.end() : second.start()])
-    if " " in description:  # Not a single word, such as "and".
+    if " " in description:  # More than a word such as "and".
         fields["description"] = description
     yield fields
     yield from map(_link_fields, _LINK.finditer(text, second.start()))
@@ -106,7 +99,7 @@ def _read_several_links(
 
 
 def _find_bare_addresses(text: str) -> Iterator[_Fields]:
-    """Yield each address that is not in a link, a picture or code."""
+    """Yield the addresses outside links, pictures and code."""
     for pattern in (_LINK, _PICTURE, _CODE, _HTML_PICTURE):
         text = pattern.sub("", text)
     for address in _BARE_ADDRESS.finditer(text):
@@ -114,7 +107,7 @@ def _find_bare_addresses(text: str) -> Iterator[_Fields]:
 
 
 def _without_marks(text: str) -> str:
-    """Return `A book` for the text `** - A book (` behind a link."""
+    """Strip marks: `** - A book (` becomes `A book`."""
     return text.strip(" *_-–—:|,").rstrip(" ([")
 
 
@@ -128,11 +121,11 @@ def _link_fields(link: re.Match[str]) -> _Fields:
 
 def _uri_of_target(target: str) -> str:
     """Return the uri in a target such as `uri`, `<uri>` or `uri "title"`."""
-    first_word, _, rest = target.partition(" ")
-    uri = target  # It may have spaces.
-    if rest.lstrip().startswith(('"', "'", "(")):
-        uri = first_word
-    return uri.removeprefix("<").removesuffix(">")
+    before, _, after = target.partition(" ")
+    has_title = after.lstrip().startswith(('"', "'", "("))
+    if has_title:
+        target = before
+    return target.removeprefix("<").removesuffix(">")
 
 
 def _unescape(text: str) -> str:

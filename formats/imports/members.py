@@ -1,6 +1,6 @@
-"""Read the members of an object in JSON, or the attributes of an element in XML."""
+"""Read the members of a JSON object, or the attributes of an XML element."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from formats.imports.roles import is_used, read_fields, role_of
 from storage.bookmark import split_tags
@@ -9,17 +9,15 @@ Members = dict[str, object]
 
 WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
 
-# The members that are used of an object inside an entry.
-_USED_INNER_MEMBERS = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
-# Members that are used, although `is_used` does not know their names.
-_OTHER_USED_MEMBERS = ("root", "folderType", "lists", "annos", "pinnedBy")
+# The used members of objects inside an entry.
+_INNER_NAMES = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
+_NAMES_OF_ONE_PROGRAM = ("root", "folderType", "lists", "annos", "pinnedBy")
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
-# In GitHub's JSON, these members describe a repository, not its bookmark.
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
 
 def text_of(value: object) -> str:
-    """Return the value if it is a text, otherwise ""."""
+    """Return a text, and "" for other values."""
     if isinstance(value, str):
         return value
     return ""
@@ -35,32 +33,34 @@ def has_address(members: Members) -> bool:
 
 def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     """Return the fields of an entry of another program."""
-    changed: Members = {}
     read_tags = tags_in
-    if "href" in members and not members.get("title"):  # Pinboard or Delicious
-        changed["title"] = members.get("description")
-        changed["description"] = members.get("extended")
-        read_tags = _tags_of_pinboard
-    if members.get("pinnedBy"):  # Linkwarden
-        changed["starred"] = True
-    # linkding has notes beside the description. The line `Notes:` separates them.
-    notes = text_of(members.get("notes"))
-    if notes and "tag_names" in members:
-        changed["notes"] = f"Notes:\n{notes}"
-    all_members = [*(members | changed).items(), *_inner_members(members)]
+    if _is_from_pinboard(members):
+        read_tags = _tags_between_spaces
+    all_members = [*_renamed_members(members).items(), *_inner_members(members)]
     return read_fields(all_members, read_tags, tags_of_folders)
+
+
+def _is_from_pinboard(members: Members) -> bool:  # Or from Delicious.
+    return "href" in members and not members.get("title")
+
+
+def _renamed_members(members: Members) -> Members:
+    renamed = members.copy()
+    if _is_from_pinboard(members):
+        renamed["title"] = members.get("description")
+        renamed["description"] = members.get("extended")
+    if members.get("pinnedBy"):  # Linkwarden
+        renamed["starred"] = True
+    notes = text_of(members.get("notes"))
+    if notes and "tag_names" in members:  # linkding
+        renamed["notes"] = f"Notes:\n{notes}"
+    return renamed
 
 
 def tags_in(value: object) -> list[object]:
     """Return the tags in a value such as `"a,b"`, `["a", "b"]`, `[{"name": "a"}]` or `{"a": 1}`."""
-    if isinstance(value, str):
-        value = split_tags(value)
-    elif isinstance(value, dict):
-        value = list(value)
-    elif not isinstance(value, list):
-        value = [value]
     tags: list[object] = []
-    for tag in value:
+    for tag in _items_of(value):
         if isinstance(tag, dict):
             tag = tag.get("name")
         if tag not in WORDS_FOR_NO_TAG:
@@ -68,14 +68,22 @@ def tags_in(value: object) -> list[object]:
     return tags
 
 
-def _tags_of_pinboard(value: object) -> list[object]:
-    """Return tags that are separated by spaces."""
+def _items_of(value: object) -> Iterable[object]:
+    if isinstance(value, str):
+        return split_tags(value)
+    if isinstance(value, list | dict):
+        return value
+    return [value]
+
+
+def _tags_between_spaces(value: object) -> list[object]:
     if isinstance(value, str):
         value = ",".join(value.split())
     return tags_in(value)
 
 
 def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
+    """Yield what the objects inside an entry tell about it."""
     for name, value in members.items():
         folder = _folder_of_entry(name, value)
         if folder:
@@ -88,58 +96,52 @@ def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
     if isinstance(meta_info, dict):
         yield "description", meta_info.get("Description")
     annotations = members.get("annos")  # Firefox
-    if not isinstance(annotations, list):
-        return
+    if isinstance(annotations, list):
+        yield from _descriptions_in(annotations)
+
+
+def _descriptions_in(annotations: list[object]) -> Iterator[tuple[str, object]]:
     for annotation in annotations:
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
             yield "description", annotation.get("value")
 
 
 def _folder_of_entry(name: str, value: object) -> str:
-    """Return the name of the folder in a member such as `"folder": {"name": "a"}`, or ""."""
+    """Return `a` for a member `"folder": {"name": "a"}`, and "" for other members."""
     if role_of(name) == "folder" and isinstance(value, dict):
         return title_of(value)
     return ""
 
 
-def unused_members(members: Members) -> Iterator[tuple[str, int]]:
-    """Yield the name and number of values of each member that the import does not use."""
+def count_unused_members(members: Members) -> Iterator[tuple[str, int]]:
+    """Yield the name of each member that the import does not use, and how many values it has."""
     for name, value in members.items():
-        if _is_used_member(name, value):
+        if name in _NAMES_OF_ONE_PROGRAM or is_used(name, value) or _folder_of_entry(name, value):
             continue
-        if name in _USED_INNER_MEMBERS and isinstance(value, dict):
-            yield from _unused_inner_members(name, value)
+        if name in _INNER_NAMES and isinstance(value, dict):
+            for inner_name, inner_value in value.items():
+                if inner_value and inner_name not in _INNER_NAMES[name]:
+                    yield f"{name}.{inner_name}", 1
         elif isinstance(value, list):
             yield name, len(value)
         else:
             yield name, 1
 
 
-def _is_used_member(name: str, value: object) -> bool:
-    if name in _OTHER_USED_MEMBERS or is_used(name, value):
-        return True
-    return bool(_folder_of_entry(name, value))
-
-
-def _unused_inner_members(name: str, members: Members) -> Iterator[tuple[str, int]]:
-    for inner_name, value in members.items():
-        if value and inner_name not in _USED_INNER_MEMBERS[name]:
-            yield f"{name}.{inner_name}", 1
-
-
 def flatten_repository(members: Members) -> Members:
-    """Return a GitHub star with its `repo` merged into it; other objects stay the same."""
+    """Merge the objects of a GitHub star into one. Return other objects unchanged."""
     repository = members.get("repo")
     if isinstance(repository, dict) and not has_address(members):
         members = members | repository
         del members["repo"]
-    if "full_name" in members and "html_url" in members:  # A repository of GitHub.
+    is_repository = "full_name" in members and "html_url" in members
+    if is_repository:
         return _rename_members_of_repository(members)
     return members
 
 
 def _rename_members_of_repository(members: Members) -> Members:
-    """Rename `created_at` to `repo.created_at` and so on, so that they stay out of the bookmark."""
+    """Rename `created_at` to `repo.created_at`, because it is not the bookmark's date."""
     renamed = {}
     for name, value in members.items():
         if name in _MEMBERS_OF_REPOSITORY:

@@ -10,8 +10,8 @@ from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignore
 from formats.imports.folders import Folders, folder_tags, list_tags
 from formats.imports.html_tokenizer import (
     Token,
-    decode_line,
-    decode_lines,
+    decode_one_line,
+    decode_text,
     tokenize,
     unescape,
 )
@@ -22,24 +22,24 @@ from storage.errors import Malformed
 
 # --- Detection ---
 
-_BEGINNING = 64 * 1024  # Only these first characters of a file are examined.
+_MAX_EXAMINED_CHARACTERS = 64 * 1024
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
-# Almost every web page has one of these elements, and hardly any bookmark file.
+# Almost every web page has one of these elements, and hardly any bookmark file has one.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
-# Such as `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`.
+# `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`
 _LIST_WITH_ITEM = re.compile(r"<(?:DL|DT|LI)>\s*<[AHDP]", re.IGNORECASE)
 _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECASE)
 
 
 def is_bookmark_file(text: str) -> bool:
     """Return whether a text begins like a bookmark file or a list of links."""
-    beginning = text[:_BEGINNING]
+    beginning = text[:_MAX_EXAMINED_CHARACTERS]
     if _DOCTYPE.search(beginning):
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # Pocket and Instapaper export HTML documents. Without a list, this may be any web page.
+    # An HTML document of Pocket or Instapaper has a list. Others may be any web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -51,7 +51,7 @@ _FIRST_ENTRY = re.compile(rb"<(?:DL|DT|A)[\s>]", re.IGNORECASE)
 
 def declared_charset(data: bytes) -> str:
     """Return the charset in a META element before the first entry, or ""."""
-    head, *_ = _FIRST_ENTRY.split(data[:_BEGINNING], maxsplit=1)
+    head, *_ = _FIRST_ENTRY.split(data[:_MAX_EXAMINED_CHARACTERS], maxsplit=1)
     meta = _META_CHARSET.search(head)
     if not meta:
         return ""
@@ -63,13 +63,11 @@ def declared_charset(data: bytes) -> str:
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _LISTS = frozenset(["dl", "ul", "ol"])
 _ENDS_OF_LISTS = frozenset(["/dl", "/ul", "/ol"])
-# An entry is `<A HREF="a:b">title</A> <DD>description`.
+# Other tags end an entry such as `<A HREF="a:b">title</A> <DD>description`.
 _TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
-_ENDS_OF_HEADINGS = frozenset("/h1 /h2 /h3 /h4 /h5 /h6".split())
-# An entry ends before these tags, and before the token "part" of the tokenizer.
-_ENDS_OF_ENTRY = _HEADINGS | _ENDS_OF_HEADINGS | _LISTS | _ENDS_OF_LISTS | {"a", "dt", "hr"}
-# In a description, these tags are markup.
 _MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())
+_OTHER_TAGS = frozenset("a dt hr /h1 /h2 /h3 /h4 /h5 /h6".split())
+_ALL_TAGS = _HEADINGS | _LISTS | _ENDS_OF_LISTS | _TAGS_IN_ENTRY | _OTHER_TAGS
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -79,28 +77,24 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """
     text = decode(data, declared_charset(data))
     if not is_bookmark_file(text):
-        raise Malformed("It is no bookmark file. Export the bookmarks of a browser as HTML.")
+        raise Malformed("It is not a bookmark file. Export the bookmarks of a browser as HTML.")
     yield from _Reader(text).read()
 
 
 class _Item(NamedTuple):
-    """A link with its description, or another tag that ends an entry."""
+    """A link with its description, or another tag."""
 
     tag: Token
     description: str
-    is_cut_off: bool = False  # The file ends inside of the tag.
+    is_cut_off: bool = False  # The file ends inside the tag.
 
 
 def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
-    """Join each link with its description: `<A>b<DD>c` → _Item(Token("a", text="b"), "c")."""
     current = next(tokens)
     description: list[str] = []
     is_in_description = False
     for token in tokens:
-        if token.name == "dd":
-            is_in_description = current.name == "a"  # Otherwise, a folder is described.
-        elif token.name not in _MARKUP_IN_DESCRIPTION:
-            is_in_description = False
+        is_in_description = _is_in_description(token, current, is_in_description)
         if is_in_description:
             description.append(token.text)
         elif token.name not in _TAGS_IN_ENTRY:
@@ -110,18 +104,22 @@ def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
     yield _Item(current, "".join(description), is_cut_off=current.is_unclosed)
 
 
+def _is_in_description(token: Token, current: Token, was_in_description: bool) -> bool:
+    if token.name == "dd":
+        return current.name == "a"  # The description of a folder is dropped.
+    return was_in_description and token.name in _MARKUP_IN_DESCRIPTION
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._linkding_attributes = [_LINKDING_ATTRIBUTES]
-        if _LINKDING_TITLE in text[:_BEGINNING]:
-            self._linkding_attributes.append(_OLDER_LINKDING_ATTRIBUTES)
+        self._has_linkding_title = _LINKDING_TITLE in text[:_MAX_EXAMINED_CHARACTERS]
         self._folders = Folders()
-        self._heading: Token | None = None  # The heading that names the next list, if any.
-        self._may_be_title = True  # Until a list has a heading.
+        self._heading: Token | None = None  # It names the next list.
+        self._heading_may_be_title = True  # Of the file.
 
     def read(self) -> Iterator[ImportedEntry]:
-        for item in _split_into_items(tokenize(self._text, _TAGS_IN_ENTRY | _ENDS_OF_ENTRY)):
+        for item in _split_into_items(tokenize(self._text, _ALL_TAGS)):
             tag = item.tag
             if tag.name == "a":
                 yield self._read_entry(item)
@@ -135,27 +133,26 @@ class _Reader:
                 self._folders.close_one()
 
     def _open_folder(self, list_name: str) -> None:
-        """Open a folder for a list. The heading before the list, if any, names the folder."""
+        """Open a folder, named by the last heading."""
         tags: tuple[str, ...] = ()
         if self._heading:
             tags = self._tags_of_heading(self._heading, list_name)
-            self._may_be_title = False
+            self._heading_may_be_title = False
             self._heading = None
         self._folders.open(tags)
 
     def _tags_of_heading(self, heading: Token, list_name: str) -> tuple[str, ...]:
-        if self._may_be_title and heading.name == "h1" and list_name == "dl":
-            return ()  # The title of the file.
+        is_title = self._heading_may_be_title and heading.name == "h1" and list_name == "dl"
         # Most programs write all folders inside one outer <DL>.
-        is_top = self._folders.depth < 2
-        name = decode_line(heading.text)
-        if _is_created_by_browser(heading, name, is_top):
+        is_top_level = self._folders.depth < 2
+        name = decode_one_line(heading.text)
+        if is_title or _is_created_by_browser(heading, name, is_top_level):
             return ()
         if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
             return ("unread",)
         if list_name == "dl":
-            return folder_tags(name, may_be_built_in=is_top)
-        return list_tags(name)
+            return folder_tags(name, is_top_level)
+        return list_tags(name)  # Pocket and Instapaper write <UL> and <OL>.
 
     def _read_entry(self, item: _Item) -> ImportedEntry:
         link = item.tag
@@ -170,9 +167,9 @@ class _Reader:
         attributes = {
             name: unescape(value).strip() for name, value in item.tag.attributes.items()
         }
-        title = decode_line(item.tag.text)
-        description = decode_lines(item.description)
-        if list(attributes) in self._linkding_attributes:
+        title = decode_one_line(item.tag.text)
+        description = decode_text(item.description)
+        if self._is_from_linkding(attributes):
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
         members = attributes | {"title": title, "description": description}
@@ -181,9 +178,15 @@ class _Reader:
         _read_own_attributes(attributes, fields)
         return fields
 
+    def _is_from_linkding(self, attributes: Mapping[str, str]) -> bool:
+        names = list(attributes)
+        if names == _OLDER_LINKDING_ATTRIBUTES:
+            return self._has_linkding_title
+        return names == _LINKDING_ATTRIBUTES
+
 
 def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the dates, even unlikely ones, because these attributes are surely dates."""
+    """Set the dates, even those before 1990 or in the future."""
     for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
         date = parse_date(attributes.get(attribute, ""))
         if date:
@@ -191,7 +194,7 @@ def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> Non
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the fields that only this service exports, unless they are set already."""
+    """Set the fields that only this service exports."""
     for name in OWN_ATTRIBUTES:
         text = attributes.get(name)
         if text and name not in fields:
@@ -200,7 +203,7 @@ def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object
 
 # --- Folders of browsers ---
 
-# Browsers write these attributes, because the names of the folders depend on the language.
+# They mark folders whose names depend on the browser's language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",
@@ -210,19 +213,19 @@ _BROWSER_FOLDER_ATTRIBUTES = (
 )
 
 
-def _is_created_by_browser(heading: Token, name: str, is_top: bool) -> bool:
+def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> bool:
     for attribute in _BROWSER_FOLDER_ATTRIBUTES:
         if heading.attributes.get(attribute, "").lower() == "true":
             return True
-    # Internet Explorer creates a folder Links, and writes FOLDED.
-    return is_top and name == "Links" and "folded" in heading.attributes
+    # Only Internet Explorer writes FOLDED.
+    return is_top_level and name == "Links" and "folded" in heading.attributes
 
 
 # --- linkding ---
 
-# An <A> with exactly these attributes, in this order, is from linkding.
+# linkding writes exactly these attributes, in this order.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
-# linkding before version 1.36 wrote the same attributes as Pinboard, but another title.
+# The attributes before linkding 1.36 are also Pinboard's, but the title differs.
 _OLDER_LINKDING_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"
@@ -230,7 +233,7 @@ _LINKDING_ARCHIVED = "linkding:bookmarks.archived"
 
 def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
     converted = dict(attributes)
-    # linkding writes PRIVATE="1" for every bookmark that is not shared.
+    # Every bookmark that is not shared has PRIVATE="1".
     if converted.pop("private") == "0":
         converted["shared"] = "true"
     tags = attributes["tags"].split(",")

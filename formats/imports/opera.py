@@ -14,16 +14,12 @@ from storage.errors import Malformed
 OPERA_BEGINNING = "Opera Hotlist version 2"
 _IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
 _LINE_BREAK = "\2\2"
-# Marks the trash folder among the tags of an entry. Tags never have control characters.
-_TRASH = "\0"
 
 
 class _Record(NamedTuple):
-    """A bookmark, a folder, a separator, or the end of a folder."""
-
     kind: str  # Such as `#URL`, or `-` for the end of a folder.
     line: int
-    members: list[tuple[str, str]]  # Names and values, such as `("NAME", "Travel")`.
+    members: list[tuple[str, str]]  # Such as `("NAME", "Travel")`.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -32,12 +28,17 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders = Folders()
+    trash_depth: int | None = None  # The number of folders around the trash.
     for record in _records(text):
         if record.kind == "-":
             folders.close_one()
+            if folders.depth == trash_depth:
+                trash_depth = None
         elif record.kind == "#FOLDER":
-            folders.open(_folder_tags(record, is_top=folders.depth == 0))
-        elif record.kind in _IGNORED_RECORDS or _TRASH in folders.tags:
+            if _is_trash(record) and trash_depth is None:
+                trash_depth = folders.depth
+            folders.open(_folder_tags(record, is_top_level=folders.depth == 0))
+        elif record.kind in _IGNORED_RECORDS or trash_depth is not None:
             yield ignored_entry(record.line)
         else:
             fields = read_fields(record.members, split_tags, folders.tags)
@@ -59,9 +60,10 @@ def _records(text: str) -> Iterator[_Record]:
         yield record
 
 
-def _folder_tags(folder: _Record, is_top: bool) -> tuple[str, ...]:
-    members = dict(folder.members)
-    if members.get("TRASH FOLDER") == "YES":
-        return (_TRASH,)
-    # Browsers create their own folders only at the top.
-    return folder_tags(members.get("NAME", ""), may_be_built_in=is_top)
+def _is_trash(folder: _Record) -> bool:
+    return dict(folder.members).get("TRASH FOLDER") == "YES"
+
+
+def _folder_tags(folder: _Record, is_top_level: bool) -> tuple[str, ...]:
+    name = dict(folder.members).get("NAME", "")
+    return folder_tags(name, is_top_level)

@@ -4,20 +4,20 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from formats.imports.entry import SCHEME
+from formats.imports.entry import SCHEME_PATTERN
 from formats.imports.folders import Heading, folder_tags
 
 _HEADING = re.compile(
     r"""
     (?P<stars> \*+ ) \s+
     (?: (?: TODO | DONE ) \s+ )?
-    (?: \[\# [A-Z] \] \s+ )?            # A priority, such as [#A].
+    (?: \[\# [A-Z] \] \s+ )?            # Priority.
     (?P<text> .* )
     """,
     re.VERBOSE,
 )
-# Links to other Org files, such as `id:1a2b`, are not bookmarks.
-_ADDRESS = re.compile(rf"\s*(?!id:|file:(?!//)){SCHEME}")
+# `id:1a2b` and `file:notes.org` link to other Org files.
+_ADDRESS = re.compile(rf"\s*(?!id:|file:(?!//)){SCHEME_PATTERN}")
 
 
 def has_link(line: str) -> bool:
@@ -31,7 +31,7 @@ def read_heading(line: str) -> Heading | None:
         return None
     level = len(match["stars"])
     name, own_tags = _split_own_tags(match["text"])
-    tags = folder_tags(_without_brackets(name), may_be_built_in=level == 1)
+    tags = folder_tags(_without_brackets(name), is_top_level=level == 1)
     return Heading(level, match["text"], (*tags, *own_tags))
 
 
@@ -45,7 +45,7 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
             continue
         fields: dict[str, Any] = {"uri": uri.strip(), "title": title.strip()}
         description = behind.strip(" -–—:|,")
-        # With several links, it is unclear which of them the text describes.
+        # A text among several links may describe any of them.
         if description and len(parts) == 1:
             fields["description"] = description
         if own_tags:
@@ -54,7 +54,7 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
 
 
 def _split_own_tags(text: str) -> tuple[str, list[str]]:
-    """Split `text :a:b:` into the text and its tags."""
+    """Split `text :a:b:` into `text` and the tags."""
     before, _, last = text.rpartition(" ")
     if not last.startswith(":") or not last.endswith(":"):
         return text, []

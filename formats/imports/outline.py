@@ -19,24 +19,23 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         folders.close_to(element.level)
         fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.kind == "post":
-            if "title" not in fields:
-                # Pinboard stores the title in `description`.
-                fields["title"] = fields.get("description", "")
+            # Pinboard stores the title in `description`.
+            fields.setdefault("title", fields.get("description", ""))
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            folders.open(tags=())  # The entry itself adds no tag to the outlines inside it.
+            folders.open(tags=())  # For the outlines inside this one.
         else:
             name = element.attributes.get("text", "")
-            folders.open(folder_tags(name, may_be_built_in=element.level == 0))
+            folders.open(folder_tags(name, is_top_level=element.level == 0))
 
 
 def _members(attributes: dict[str, str]) -> Members:
-    """Add the names that `fields_of_members` knows. The feed of a site becomes a note."""
-    members: Members = {"title": attributes.get("text")}
+    """Return the attributes, with OPML names translated."""
+    translated: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
-    if feed and "htmlUrl" in attributes:
-        members["note"] = feed
+    if feed and "htmlUrl" in attributes:  # The address of the site.
+        translated["note"] = feed
     elif feed:
-        members["url"] = feed
-    return members | attributes
+        translated["url"] = feed
+    return translated | attributes

@@ -1,4 +1,4 @@
-"""Find the role (meaning) of a column or member in a file of another program by its name."""
+"""Find what a column or JSON member means, its role, by its name."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
 from formats.imports.folders import folder_tags, list_tags, merge_tags
 
-# The names that programs use for a role. `_normalize` turns `Read Later` into `readlater`.
+# Names in lower case, without spaces, `_` and `-`.
 _NAMES = {
     "description": "description desc note notes comment comments excerpt summary selection "
     "extended customdescription",
@@ -22,11 +22,10 @@ _NAMES = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
-    "id": "id guid uuid index type typecode parentid",  # Neither stored nor reported.
-    "date or duration": "time",  # The creation in some programs, a duration in others.
+    "time": "time",  # The creation or a duration.
+    "ignored": "id guid uuid index type typecode parentid",
 }
-# Of several names in an entry, the earlier one in this table counts. For example, `htmlurl` is
-# before `url`, because GitHub's `url` is an address of its API.
+# The first name counts. For example, GitHub's `url` is an address of its API, unlike `htmlurl`.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl",
@@ -42,14 +41,13 @@ for _role, _names in (_NAMES | _NAMES_BY_PREFERENCE).items():
     _ROLE_BY_NAME.update(dict.fromkeys(_names.split(), _role))
 _PREFERRED_NAMES = " ".join(_NAMES_BY_PREFERENCE.values()).split()
 _RANK_BY_NAME = {name: rank for rank, name in enumerate(_PREFERRED_NAMES)}
-_TEXT_ROLES = ("uri", "title", "description", "folder")  # Only texts are used in these roles.
+_TEXT_ROLES = ("uri", "title", "description", "folder")
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-# The tags for the values of flags and states, by role.
-_TAG_BY_WORD_BY_ROLE = {
+_STATE_TAGS = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
-    "shared": {"true": "shared", "no": "private"},  # linkding writes true, Pinboard yes and no.
+    "shared": {"true": "shared", "no": "private"},  # In linkding, and in Pinboard.
     "unread": dict.fromkeys(_TRUE_WORDS, "unread"),
     "starred": dict.fromkeys(_TRUE_WORDS, "starred"),
     "archived": dict.fromkeys(_TRUE_WORDS, "archived"),
@@ -79,9 +77,9 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
     values_by_role = defaultdict[str, list[Any]](list)
     for name, value in sorted(members, key=_rank_of):
         role = role_of(name)
-        if _is_empty(role, value) or not _has_type_of_role(role, value):
+        if _is_empty(role, value) or not _is_usable(role, value):
             continue
-        # The JSON parser returns all numbers as floats.
+        # The JSON parser reads integers as floats.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         values_by_role[role].append(value)
@@ -89,14 +87,13 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
 
 
 def _is_empty(role: str, value: object) -> bool:
-    """Return whether a value says nothing. A date 0 is unknown, but `"read": 0` is unread."""
-    return not value and role != "read"
+    return not value and role != "read"  # `"read": 0` means unread.
 
 
-def _has_type_of_role(role: str, value: object) -> bool:
+def _is_usable(role: str, value: object) -> bool:
     if role in _TEXT_ROLES:
         return isinstance(value, str)
-    return role != ""
+    return bool(role)
 
 
 def _rank_of(member: tuple[str, object]) -> int:
@@ -105,19 +102,15 @@ def _rank_of(member: tuple[str, object]) -> int:
 
 
 def is_used(name: str, value: object) -> bool:
-    """Return whether the import uses a value of this name.
-
-    Values that are not used are reported to the user. Empty ones need no report, so they count
-    as used.
-    """
+    """Return whether the import uses a value of this name. Empty values count as used."""
     role = role_of(name)
     if _is_empty(role, value):
         return True
     if role in ("created", "modified"):
-        return not is_flag(value)
-    if role == "date or duration":
+        return not is_flag(value)  # `saved` may be a date or a flag.
+    if role == "time":
         return parse_plausible_date(value) is not None
-    return _has_type_of_role(role, value)
+    return _is_usable(role, value)
 
 
 def read_fields(
@@ -125,7 +118,7 @@ def read_fields(
     split_tags: Callable[[Any], Iterable[object]],
     tags_of_folders: tuple[str, ...] = (),
 ) -> dict[str, object]:
-    """Return the fields of an entry with these columns or members.
+    """Return the fields of an entry, from its columns or members.
 
     `split_tags` returns the tags in a value. Flags and folders become tags, too.
     """
@@ -133,12 +126,13 @@ def read_fields(
     own_tags: list[object] = []
     for value in values["tags"]:
         own_tags += split_tags(value)
+    further_tags = (*_tags_of_states(values), *_tags_of_paths(values["folder"]), *tags_of_folders)
     fields = {
         "uri": _first(values["uri"]),
         "title": _first(values["title"]),
-        "description": _join_different(values["description"]),
-        "tags": merge_tags(own_tags, (*_further_tags(values), *tags_of_folders)),
-        "created": _first_date(values["created"], values["date or duration"]),
+        "description": _join_distinct(values["description"]),
+        "tags": merge_tags(own_tags, further_tags),
+        "created": _first_date(values["created"], values["time"]),
         "modified": _first_date(values["modified"], ()),
     }
     return {name: value for name, value in fields.items() if value}
@@ -150,39 +144,36 @@ def _first(texts: Sequence[str]) -> str:
     return ""
 
 
-def _join_different(texts: Iterable[str]) -> str:
-    """Return the texts as paragraphs, each text once."""
-    different = dict.fromkeys(map(str.strip, texts))
-    different.pop("", None)
-    return "\n\n".join(different)
+def _join_distinct(texts: Iterable[str]) -> str:
+    distinct = dict.fromkeys(map(str.strip, texts))
+    return "\n\n".join(filter(None, distinct))
 
 
-def _further_tags(values_by_role: defaultdict[str, list[Any]]) -> list[str]:
-    """Return the tags for flags, states and folders."""
+def _tags_of_states(values_by_role: defaultdict[str, list[Any]]) -> list[str]:
     tags: list[str] = []
-    for role, tag_by_word in _TAG_BY_WORD_BY_ROLE.items():
+    for role, tag_by_word in _STATE_TAGS.items():
         for value in values_by_role[role]:
             tag = tag_by_word.get(str(value).strip().lower())
             if tag and tag not in tags:
                 tags.append(tag)
-    for path in values_by_role["folder"]:
-        tags += _path_tags(path)
     return tags
 
 
-def _path_tags(path: str) -> list[str]:
-    """Return the tags for a path of folders, such as `Travel/Cities`."""
-    top, *inner = path.split("/")
-    tags = list(list_tags(top))
-    for name in inner:
-        tags += folder_tags(name, may_be_built_in=False)
+def _tags_of_paths(paths: Iterable[str]) -> list[str]:
+    """Return the tags for paths of folders, such as `Travel/Cities`."""
+    tags: list[str] = []
+    for path in paths:
+        top, *inner = path.split("/")
+        tags += list_tags(top)
+        for name in inner:
+            tags += folder_tags(name, is_top_level=False)
     return tags
 
 
-def _first_date(values: Sequence[object], uncertain_values: Sequence[object]) -> str:
-    """Return the first valid date, or else the first given value, which the import then reports."""
+def _first_date(values: Sequence[object], times: Sequence[object]) -> str:
+    """Return the first valid date, or else the first value of `values`, or ""."""
     given = [value for value in values if not stands_for_no_date(value)]
-    for value in [*given, *uncertain_values]:
+    for value in [*given, *times]:
         date = parse_plausible_date(value)
         if date:
             return date

@@ -17,27 +17,25 @@ SHORTCUT_BEGINNING = re.compile(
       \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT
           | \{000214.*         # Windows adds [{000214A0-…}] to `.url` files.
           ) \]
-      (?! \( )                  # Not a link of Markdown, which has `](`.
+      (?! \( )                  # Not a Markdown link.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _STRING = re.compile(r"\s*<string>([^<]*)")
 
+_FURTHER_ADDRESS_TEXT = "is a further address: only the first of such a file is imported"
 _NO_URL_TEXT = "It is a property list of macOS: export the bookmarks from Safari or its program."
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the entry of the file. Any further addresses are skipped.
-
-    Only a `.desktop` file has a title. Raises Malformed if there is no address.
-    """
+    """Yield the first address, and skip others. Raises Malformed if there is none."""
     entries = _read_entries(data)
     first = next(entries, None)
     if first is None:
         raise Malformed("It has no address named URL.")
     yield first
     for entry in entries:
-        yield entry._replace(skip_reason="is not the first address of a file of one")
+        yield entry._replace(skip_reason=_FURTHER_ADDRESS_TEXT)
 
 
 def _read_entries(data: bytes) -> Iterator[ImportedEntry]:
@@ -59,8 +57,8 @@ def _read_binary_property_list(data: bytes) -> Iterator[ImportedEntry]:
 
 def _read_property_list(text: str) -> Iterator[ImportedEntry]:
     before, *parts = text.split("<key>URL</key>")
-    is_from_safari = "<key>Children</key>" in text  # All bookmarks of Safari.
-    if not parts or is_from_safari:
+    has_all_bookmarks_of_safari = "<key>Children</key>" in text
+    if not parts or has_all_bookmarks_of_safari:
         raise Malformed(_NO_URL_TEXT)
     line = 1 + before.count("\n")
     for part in parts:

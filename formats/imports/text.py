@@ -1,15 +1,4 @@
-"""Read lists of addresses: our own text format, `text/uri-list`, Markdown, Org and other lists.
-
-A line of a list has one of these forms, or is an address alone:
-
-    uri TAB title TAB tags                     this service
-    uri | title                                OneTab
-    uri title, or uri - title                  qutebrowser
-    title uri                                  qutebrowser's quickmarks
-    uri "tag" "another tag"                    newsboat
-
-In Markdown and Org, every link of a line is an entry, and headings become tags.
-"""
+"""Read lists of addresses: our own text format, `text/uri-list`, Markdown, Org and others."""
 
 import csv
 import io
@@ -22,7 +11,7 @@ from formats.charset import decode
 from formats.imports import markdown, org
 from formats.imports.entry import (
     MAX_ENTRY,
-    SCHEME,
+    SCHEME_PATTERN,
     TOO_LARGE,
     URI,
     ImportedEntry,
@@ -44,28 +33,28 @@ _NO_COLUMN_TEXT = (
 )
 _NO_URI_TEXT = "does not begin with a uri"
 _AMBIGUOUS_TEXT = "has two readings: write one address in a line, with a tab before its title"
-_EXAMINED_LINES = 100  # Only these first lines are read to detect Markdown, Org and CSV.
-_EXAMINED_CHARACTERS = 1000  # Only this beginning of a line is read to detect CSV.
+_MAX_EXAMINED_LINES = 100
+_MAX_EXAMINED_CHARACTERS_OF_LINE = 1000
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield the links in a list (RFC 2483 section 5), an Org or a Markdown document.
 
-    Raises Malformed for CSV, if no column has a known name for the address.
+    Raises Malformed for a table.
     """
     return _read_text(decode(data))
 
 
 def is_list(text: str) -> bool:
-    """Return whether any of the first lines has an address. Raises Malformed like `read_file`."""
-    entries = islice(_read_text(text), _EXAMINED_LINES)
+    """Return whether any of the first lines has an address. Raises Malformed for a table."""
+    entries = islice(_read_text(text), _MAX_EXAMINED_LINES)
     return any(not entry.skip_reason for entry in entries)
 
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
-    beginning = [line for _, line in islice(_lines(text), _EXAMINED_LINES)]
-    # In a list, titles may look like links of Org or Markdown.
-    other_lines = [line for line in beginning if not _read_clear_form(line)]
+    beginning = [line for _, line in islice(_lines(text), _MAX_EXAMINED_LINES)]
+    # In lines of these forms, titles may look like links of Org or Markdown.
+    other_lines = [line for line in beginning if not _read_form_of_list(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
     if any(map(markdown.has_link, other_lines)):
@@ -79,25 +68,25 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
-            # Cut long lines, because `re` holds the GIL while it searches.
+            # `re` holds the GIL while it searches, so cut lines that are too large anyway.
             yield number, line[: MAX_ENTRY + 1]
 
 
 def _read_list(text: str) -> Iterator[ImportedEntry]:
-    """Yield the links. Each line without a link is skipped."""
+    """Yield the links, and a skipped entry for each line without one."""
     for number, line in _lines(text):
         if line.startswith("#"):  # A comment.
             continue
         is_rule = not any(map(str.isalnum, line))  # Such as `---`.
         if is_rule:
-            fallback = ignored_entry(number)
+            if_no_link = ignored_entry(number)
         else:
-            fallback = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
-        yield from _read_line(number, line, (), fallback)
+            if_no_link = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
+        yield from _read_line(number, line, (), if_no_link)
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
-    """Yield the links, then a note on the properties."""
+    """Yield the links, then the number of properties."""
     properties = UnusedValues()
     lines = _org_lines(text, properties)
     yield from _read_document(lines, org.read_heading)
@@ -105,11 +94,11 @@ def _read_org(text: str) -> Iterator[ImportedEntry]:
 
 
 def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are neither comments nor properties. Count the properties."""
+    """Yield the lines that are neither comments nor properties, and count the properties."""
     for number, line in _lines(text):
         if line.startswith(":"):  # A property such as `:CREATED: [2024-01-02]`.
             name, _, value = line[1:].partition(":")
-            if value and role_of(name) != "id":  # Ids of other programs are useless here.
+            if value and role_of(name) != "ignored":
                 properties.add(name)
         elif not line.startswith("#"):
             yield number, line
@@ -118,38 +107,38 @@ def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]
 def _read_document(
     lines: Iterable[tuple[int, str]], read_heading: Callable[[str], Heading | None]
 ) -> Iterator[ImportedEntry]:
-    """Yield the links. Lines of prose without a link are ignored."""
+    """Yield the links, and an ignored entry for each line of text without one."""
     headings = Folders()
     for number, line in lines:
         heading = read_heading(line)
         if heading:
             level = heading.level - 1
             headings.close_to(level)
-            yield from _read_line(number, heading.text, headings.tags, None)
+            yield from _read_line(number, heading.text, headings.tags, if_no_link=None)
             headings.open_at(level, heading.tags)
         else:
-            yield from _read_line(number, line, headings.tags, ignored_entry(number))
+            yield from _read_line(number, line, headings.tags, if_no_link=ignored_entry(number))
 
 
 def _read_line(
-    number: int, line: str, tags: tuple[str, ...], fallback: ImportedEntry | None
+    number: int, line: str, tags: tuple[str, ...], if_no_link: ImportedEntry | None
 ) -> Iterator[ImportedEntry]:
-    """Yield an entry with these tags for each link; `fallback` for a line without an address."""
+    """Yield an entry for each link of a line, or `if_no_link`."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
     has_link = False
     for fields in _find_links(line):
+        has_link = True
         if tags:
             fields["tags"] = merge_tags(fields.get("tags", []), tags)
-        has_link = True
         yield entry_with_uri(number, fields)
     if has_link:
         return
     if "://" in line:
         yield ImportedEntry(number, {"uri": line}, _AMBIGUOUS_TEXT)
-    elif fallback:
-        yield fallback
+    elif if_no_link:
+        yield if_no_link
 
 
 # --- Tables ---
@@ -157,7 +146,9 @@ def _read_line(
 
 def _refuse_table(lines: list[str]) -> None:
     """Raise Malformed if the lines are rows of a CSV table without a header."""
-    rows = [line[:_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
+    rows = [
+        line[:_MAX_EXAMINED_CHARACTERS_OF_LINE] for line in lines if not line.startswith("#")
+    ]
     if not rows or _read_own_export(rows[0]):
         return
     for delimiter in ("\t", ",", ";", "|"):
@@ -167,16 +158,16 @@ def _refuse_table(lines: list[str]) -> None:
 
 
 def _is_table(rows: list[list[str]]) -> bool:
-    """Return whether the rows have equally many cells, and at least one is an address."""
-    widths = set(map(len, rows))
-    if len(widths) > 1 or widths == {1}:
+    """Return whether all rows have the same number of cells, two or more, with an address."""
+    width = len(rows[0])
+    if width == 1 or any(len(row) != width for row in rows):
         return False
     return any(map(_WEB_URI.fullmatch, chain(*rows)))
 
 
 # --- The forms of a line ---
 
-# Such as `- `, `1. ` or `[1] `, or `- [x] ` before a task.
+# `- `, `1. `, `[1] ` or `- [x] `
 _LIST_MARKER = re.compile(
     r"""
     \A (?: [-+*] | \d{1,9} [.)] | \[\d{1,9}\] ) \s+
@@ -184,14 +175,14 @@ _LIST_MARKER = re.compile(
     """,
     re.VERBOSE,
 )
-_WEB_URI = re.compile(rf"(?={SCHEME}//){URI.pattern}")  # With `//`, unlike `mailto:b`.
-_BEGIN_OF_WEB_URI = re.compile(rf"{SCHEME}//\S")  # Matches `https://a.example/b c`, too.
+_WEB_URI = re.compile(rf"(?={SCHEME_PATTERN}//){URI.pattern}")  # With `//`, unlike `mailto:b`.
+_BEGINNING_OF_WEB_URI = re.compile(rf"{SCHEME_PATTERN}//\S")
 _QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
 
 def _find_links(line: str) -> Iterator[_Fields]:
-    fields = _read_clear_form(line)
+    fields = _read_form_of_list(line)
     if fields:
         yield fields
         return
@@ -200,14 +191,13 @@ def _find_links(line: str) -> Iterator[_Fields]:
         yield from org.find_links(item)
     elif markdown.has_link(item):
         yield from markdown.find_links(item)
-    elif item.count("://") < 2:  # With two addresses, the other forms would be ambiguous.
+    elif item.count("://") < 2:
         fields = _read_form_with_one_address(item)
         if fields:
             yield fields
 
 
-def _read_clear_form(line: str) -> _Fields | None:
-    """Read a line whose title may contain an address."""
+def _read_form_of_list(line: str) -> _Fields | None:
     return _read_own_export(line) or _read_onetab(line) or _read_uri(line)
 
 
@@ -230,7 +220,7 @@ def _read_own_export(line: str) -> _Fields | None:
     uri, tab, rest = line.partition("\t")
     if not tab:
         return None
-    if not _BEGIN_OF_WEB_URI.match(uri) and not URI.fullmatch(uri):
+    if not _BEGINNING_OF_WEB_URI.match(uri) and not URI.fullmatch(uri):
         return None
     title, _, tags = rest.partition("\t")
     fields: _Fields = {"uri": uri.strip(), "title": title.strip()}

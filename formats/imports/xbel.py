@@ -27,20 +27,18 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def _folder_tags(folder: Element) -> tuple[str, ...]:
     if folder.attributes.get("toolbar") == "yes":
-        return ()  # A browser has created this folder.
-    title, *_ = folder.texts.get("title", [""])
-    # Browsers create their own folders only at the top.
-    return folder_tags(title, may_be_built_in=folder.level == 0)
+        return ()
+    title = folder.texts.get("title", [""])[0]
+    return folder_tags(title, is_top_level=folder.level == 0)
 
 
 def _read_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
     if element.kind != "bookmark":
         return ignored_entry(element.line)
     fields = _bookmark_fields(element, tags_of_folders)
-    is_own = element.attributes.get("id", "").startswith("b-")  # This service writes such ids.
-    if not is_own:
+    is_own_export = element.attributes.get("id", "").startswith("b-")
+    if not is_own_export:
         fields.pop("id", None)
-        # Firefox stores searches among its bookmarks.
         if is_firefox_query(fields.get("uri")):
             return ignored_entry(element.line)
     return entry_with_uri(element.line, fields)
@@ -49,17 +47,18 @@ def _read_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedE
 def _bookmark_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
     fields = xbel.element_fields(element)
     time = "".join(element.texts.get(xbel.KDE_TIME, ()))
-    members = {**fields, "tags": _own_tags(element), "time": time}
-    # Only `read_fields` sets the dates, because it leaves out `added=""` and the like.
-    other_fields = {name: fields[name] for name in fields if name not in ("created", "modified")}
-    return other_fields | read_fields(members.items(), list, tags_of_folders)
+    members = fields | {"tags": _own_tags(element), "time": time}
+    # `read_fields` checks the dates.
+    fields.pop("created", None)
+    fields.pop("modified", None)
+    return fields | read_fields(members.items(), list, tags_of_folders)
 
 
 def _own_tags(element: Element) -> list[str]:
     tags = split_tags(element.attributes.get("tags", ""))
     if not tags:  # buku writes the attribute in upper case.
         tags = split_tags(element.attributes.get("TAGS", ""))
-    # GNOME writes groups, and marks private entries.
+    # GNOME writes groups and private entries.
     for text in element.texts.get(xbel.GROUP, ()):
         tags += split_tags(text)
     if xbel.PRIVATE in element.texts:
