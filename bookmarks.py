@@ -1,8 +1,7 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
-Begin with ROUTES, which names the handlers for programs. The handlers of the pages
-are in `formats.http.pages`, and the handlers for clients of linkding, another
-bookmark service, in `formats.http.linkding`.
+ROUTES lists the handlers of the API. `formats.http.pages` has those of the web pages,
+`formats.http.linkding` those of linkding's API.
 """
 
 import functools
@@ -16,14 +15,20 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from webob import Request
 
-# Refuse to start with another program's package `storage` or `formats`.
 _FOLDER = Path(__file__).resolve().parent
-for _name in ("storage", "formats"):
-    _found = Path(str(find_spec(_name).origin)).resolve()  # type: ignore[union-attr]
-    if _found != _FOLDER / _name / "__init__.py":
+
+
+def _check_package(name: str) -> None:
+    """Raise ImportError if another program has a package of this name."""
+    found = Path(str(find_spec(name).origin)).resolve()  # type: ignore[union-attr]
+    if found != _FOLDER / name / "__init__.py":
         raise ImportError(
-            f"{_found} hides {_FOLDER / _name}: put {_FOLDER} before it in sys.path."
+            f"{found} hides {_FOLDER / name}: put {_FOLDER} before it in sys.path."
         )
+
+
+_check_package("storage")
+_check_package("formats")
 
 import formats
 from formats import Format, atom, command_line, json, text
@@ -51,7 +56,7 @@ from formats.http.response import (
     send,
 )
 from formats.http.routing import Route, Router, Service, path_of
-from formats.http.security import AccessControl, uses_no_store
+from formats.http.security import AccessControl, needs_no_bookmarks
 from formats.http.site import parse_base_url
 from formats.listing import FEED_PARAMETERS, Listing, Site, known_parameters
 from storage import bookmark as rules
@@ -96,7 +101,7 @@ def _respond_list(
 ) -> Response:
     state = listing.selection.state
     response = respond(request, format, state, write(listing))
-    if response.status == OK:  # A 304 response does not need these headers.
+    if response.status == OK:  # Not 304.
         response.headers |= listing.headers
     return response
 
@@ -107,8 +112,7 @@ def get(service: Service, request: Request, id: str) -> Response:
     parameters = query_parameters(request)
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
     if format.is_page:
-        # The page shows the number of unread bookmarks, so all changes matter.
-        service.store.refresh()
+        service.store.refresh()  # The page also counts the unread bookmarks.
     view = service.view(request, parameters)
     return respond(request, format, entry, formats.ONE_BOOKMARK[format](entry, view))
 
@@ -126,11 +130,11 @@ def _respond_value(request: Request, format: Format, entry: Entry, field: str) -
         body = json.write_value(value)
     else:
         body = text.write_value(value)
-    return respond(request, format, entry, [body], f"{field}.")
+    return respond(request, format, entry, [body], field=field)
 
 
 def tags(service: Service, request: Request) -> Response:
-    """GET /tags: all tags and the numbers of their bookmarks."""
+    """GET /tags: all tags and how many bookmarks each has."""
     parameters = query_parameters(request)
     format = negotiate(request, TAGS_FORMATS, parameters)
     if format is formats.JSON:
@@ -141,7 +145,7 @@ def tags(service: Service, request: Request) -> Response:
 
 
 def tags_json(service: Service, request: Request) -> Response:
-    """GET /tags.json: all tags and the numbers of their bookmarks, always as JSON."""
+    """GET /tags.json: all tags as JSON."""
     negotiate(request, [formats.JSON], query_parameters(request))
     return _respond_tags_json(service, request)
 
@@ -152,7 +156,7 @@ def _respond_tags_json(service: Service, request: Request) -> Response:
 
 
 def description(service: Service, request: Request) -> Response:
-    """GET /openapi.json: the description of the service for programs."""
+    """GET /openapi.json: the OpenAPI description of the service."""
     control = service.access_control
     document = openapi.document(
         service.site(request).url,
@@ -169,17 +173,18 @@ def description(service: Service, request: Request) -> Response:
 def post(service: Service, request: Request) -> Response:
     """POST /: create a bookmark, or update the one that has the uri."""
     body = read_fields(request, formats.POST_READERS, SEND_FILES_TEXT)
-    body.pop("id", None)  # The service chooses the ids of new bookmarks.
+    body.pop("id", None)  # The service chooses the id.
     fields = rules.clean_changes(body, required=[("uri", URI_MISSING_TEXT)])
     format = negotiate(request, formats.ONE_BOOKMARK)
-    with service.store.transaction() as folder:
-        require_conditions(request, folder.state)
-        before = folder.holder(fields["uri"])
+    with service.store.transaction() as transaction:
+        require_conditions(request, transaction.state)
+        before = transaction.holder(fields["uri"])
         if before:
             after = rules.update(before.bookmark, fields)
         else:
-            after = rules.create(fields | rules.clean_read_only(body), folder.mint())
-        entry = folder.put(after, before)
+            fields |= rules.clean_read_only(body)
+            after = rules.create(fields, transaction.mint())
+        entry = transaction.put(after, before)
     return _respond_stored(service, request, format, entry, is_new=before is None)
 
 
@@ -197,17 +202,17 @@ def put(service: Service, request: Request, id: str) -> Response:
     service.store.raise_if_deleted(id)  # Respond 410 even if the body is invalid.
     body = read_fields(request, formats.PUT_READERS)
     required = [(name, "is required") for name in WRITABLE_FIELDS]
-    # An id in the body must be that of the path.
     fields = rules.clean_changes(body, id, required)
     format = negotiate(request, formats.ONE_BOOKMARK)
-    with service.store.transaction() as folder:
-        before = folder.find(id)
+    with service.store.transaction() as transaction:
+        before = transaction.find(id)
         require_conditions(request, before)
         if before:
             after = rules.update(before.bookmark, fields)
         else:
-            after = rules.create(fields | rules.clean_read_only(body), id)
-        entry = folder.put(after, before)
+            fields |= rules.clean_read_only(body)
+            after = rules.create(fields, id)
+        entry = transaction.put(after, before)
     return _respond_stored(service, request, format, entry, is_new=before is None)
 
 
@@ -222,21 +227,21 @@ def put_field(service: Service, request: Request, id: str, field: str) -> Respon
 
 def delete(service: Service, request: Request, id: str) -> Response:
     """DELETE /{id}: delete the bookmark."""
-    with service.store.transaction() as folder:
-        entry = folder.get(id)
+    with service.store.transaction() as transaction:
+        entry = transaction.get(id)
         require_conditions(request, entry)
-        folder.delete(entry)
+        transaction.delete(entry)
     return Response(NO_CONTENT, {})
 
 
 def change_tags(service: Service, request: Request) -> Response:
-    """POST /tags: remove and add tags on the selected bookmarks."""
+    """POST /tags: change the tags of the selected bookmarks."""
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
-    require = functools.partial(require_conditions, request)
-    require(selection.state)  # `retag` checks no condition if nothing is selected.
+    require_conditions(request, selection.state)  # Even if it is empty.
     retagging.require_expected(selection.total)
+    require = functools.partial(require_conditions, request)
     report = retag(service.store, retagging, selection.entries, require=require)
     return respond_with(formats.JSON.media_type, json.write_value(report))
 
@@ -244,10 +249,10 @@ def change_tags(service: Service, request: Request) -> Response:
 def _update(
     service: Service, request: Request, id: str, fields: rules.Fields
 ) -> Entry:
-    with service.store.transaction() as folder:
-        entry = folder.get(id)
+    with service.store.transaction() as transaction:
+        entry = transaction.get(id)
         require_conditions(request, entry)
-        return folder.put(rules.update(entry.bookmark, fields), entry)
+        return transaction.put(rules.update(entry.bookmark, fields), entry)
 
 
 def _respond_stored(
@@ -269,8 +274,7 @@ def _respond_stored(
 
 # --- Routes ---
 
-# The first route that matches a path serves it. {id} does not match a reserved id
-# such as `feed`, so `/{id}` can come first, which makes it the fastest.
+# The first matching route wins. {id} does not match reserved words such as `feed`.
 ROUTES = (
     Route("/{id}", {"GET": get, "POST": post_one, "PUT": put, "DELETE": delete}),
     Route("/", {"GET": list_bookmarks, "POST": post}),
@@ -284,12 +288,12 @@ ROUTES = (
         fields=WRITABLE_FIELDS,
     ),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
-    # An unknown field is 404, or 410 if the bookmark was deleted.
+    # Respond 410 for a field of a deleted bookmark, otherwise 404.
     Route("/{id}/{other}", {}),
     Route("/{file}", {"GET": pages.show_file}),
 )
 _ALL_PATHS = re.compile("")
-# The first router whose `paths` match serves a path.
+# The first router that matches the path wins.
 ROUTERS = (
     linkding.ROUTER,
     pages.ROUTER,
@@ -303,9 +307,8 @@ ROUTERS = (
 class Application:
     """The WSGI application over one data folder.
 
-    The first request that needs the store calls `open_caches`, which opens it.
-    `site` is the configured address of the service. If it is None, each request
-    names the address.
+    `open_caches` opens the store when a request first needs it. Without `site`, the
+    service's address is taken from each request.
     """
 
     def __init__(
@@ -316,12 +319,13 @@ class Application:
         site: Site | None = None,
     ) -> None:
         self.access_control = control
+        # Visitors see only public bookmarks.
         self._owner = Service(folder, control, site, open_caches, is_visitor=False)
         self._visitors = Service(folder, control, site, open_caches, is_visitor=True)
 
     @property
     def store(self) -> Store:
-        """The store with all bookmarks, public and private."""
+        """All bookmarks, public and private."""
         return self._owner.store
 
     def open(self) -> None:
@@ -332,7 +336,7 @@ class Application:
             self._visitors.store.state()
 
     def close(self) -> None:
-        """Free the index and the inotify instance, until the next request."""
+        """Free the index and inotify until the next request."""
         self.store.close()
 
     def __call__(
@@ -344,13 +348,13 @@ class Application:
         service = self._owner
         if not is_owner:
             service = self._visitors
-            environ[VISITOR_VARIABLE] = True
-        make_response = functools.partial(_respond, service)
+            environ[VISITOR_VARIABLE] = True  # For entity tags.
         try:
             control.check(request, is_owner)
-            if uses_no_store(path_of(request)):
-                response = make_response(request)
+            if needs_no_bookmarks(path_of(request)):
+                response = _respond(service, request)
             else:
+                make_response = functools.partial(_respond, service)
                 has_tokens = bool(control.tokens)
                 response = service.cache.get(request, has_tokens, make_response)
         except Exception as error:
@@ -362,8 +366,7 @@ def _respond(service: Service, request: Request) -> Response:
     try:
         response = _router_of(request).respond(service, request)
     except Gone as error:
-        # Return 410, because ResponseCache keeps what this function returns. Other
-        # errors are raised: 404s of invented paths would fill the cache.
+        # Return the response, because raised errors are not cached.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 
@@ -404,13 +407,9 @@ def make_app(
 ) -> Application:
     """Return the WSGI application over the folder `data`.
 
-    `token` is one token or several. With `one_machine`, the caller promises that no
-    other machine writes to the folder, which matters on a network or FUSE disk.
-    A deleted bookmark can be put back for `keep_deleted` days.
-
-    Raises Unavailable or Full if the folder cannot be created, and Invalid if
-    `base_url` is not an address, `token` is an empty sequence or `keep_deleted` is
-    negative.
+    `token` is one token or several. `one_machine` promises that no other machine
+    writes to a folder on a network disk. Deleted bookmarks can be put back for
+    `keep_deleted` days. Raises Unavailable, Full or Invalid.
     """
     check_keep_deleted(keep_deleted)
     tokens = encode_tokens(token)
@@ -435,19 +434,14 @@ def make_host_app(
 ) -> hosts.HostApplication:
     """Return the WSGI application over the folders `root/HOST`, one for each host.
 
-    At most `max_open` folders stay open. The file `root/HOST.tokens` has the tokens
-    of a host. A host without this file has `token`, which is one token or several.
-    A deleted bookmark can be put back for `keep_deleted` days.
-
-    Raises OSError if `root` is not a folder, and Invalid if `max_open` is less than 1,
-    `token` is an empty sequence or `keep_deleted` is negative.
+    At most `max_open` folders stay open. `token` is for hosts without a file
+    `root/HOST.tokens`. For other options, see `make_app`. Raises OSError or Invalid.
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])
     check_keep_deleted(keep_deleted)
     folder = Path(root)
-    # Warn now, and not at the first request, if other machines may change the folders.
-    reports_all_changes(folder, one_machine)
+    reports_all_changes(folder, one_machine)  # Logs a warning on a network disk.
     control = AccessControl(encode_tokens(token), public_read)
     stores = hosts.OpenStores(max_open, one_machine, keep_deleted)
     return hosts.HostApplication(folder, Application, stores, control)
@@ -461,7 +455,7 @@ def _default_application() -> WSGIApplication:
 def application(
     environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """Serve one WSGI request. The first call reads the environment variables."""
+    """Serve a WSGI request as the environment variables configure it."""
     return _default_application()(environ, start_response)
 
 

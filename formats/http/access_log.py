@@ -1,4 +1,4 @@
-"""One line in the log for each request."""
+"""The access log: one line for each request."""
 
 import logging
 import time
@@ -7,13 +7,13 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The WSGI variable with the host, if each host has a data folder.
+# In the WSGI environ, if each host has a data folder.
 HOST_VARIABLE = "bookmarks.host"
-MAX_ADDRESS = 64  # In characters, because a client can send a long X-Forwarded-For.
+_MAX_ADDRESS_CHARACTERS = 64
 
 
 class AccessLog:
-    """WSGI middleware that logs each response, never a token."""
+    """WSGI middleware that logs each request."""
 
     def __init__(self, app: WSGIApplication) -> None:
         self._app = app
@@ -45,13 +45,13 @@ class AccessLog:
 
 
 def _escape(text: str) -> str:
-    """Escape all but printable ASCII, so that a client cannot forge a line."""
+    """Escape line breaks and the like, with which a client could forge lines."""
     return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address, and the requested host if there are several."""
-    address = _escape(environ.get("REMOTE_ADDR", ""))[:MAX_ADDRESS] or "-"
+    """Return the client's address, and the data folder's host if there are several."""
+    address = _escape(environ.get("REMOTE_ADDR", ""))[:_MAX_ADDRESS_CHARACTERS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"
     return address

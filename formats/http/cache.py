@@ -11,12 +11,12 @@ from formats.http.site import ADDRESS_VARIABLES
 from storage.reader import Reader
 from storage.store import Store
 
-MAX_SIZE = 16 * 1024 * 1024  # The bytes of all cached responses.
-MAX_RESPONSE_SIZE = 256 * 1024  # A response of more bytes is not cached.
-OVERHEAD = 2048  # The bytes that Python needs beside the body of a response.
-_COPIES_OF_KEY = 5  # The key itself, and up to four addresses in the header Link.
+# In bytes.
+MAX_SIZE = 16 * 1024 * 1024
+MAX_RESPONSE_SIZE = 256 * 1024
+OVERHEAD = 2048  # What Python needs for a response without a body.
 
-# Without credentials, because visitors have a separate cache.
+# Credentials are missing here, because visitors have their own cache.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -25,14 +25,14 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-# Requests with these headers are not cached, because conditions with dates depend on the time.
+# Requests with these conditions are not cached.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
-# Whether the service has tokens, and the values of _KEY_VARIABLES.
+# Whether the service has tokens, then the values of _KEY_VARIABLES.
 _Key = tuple[bool | str | None, ...]
 
 
 class _Cached(NamedTuple):
-    change_count: int  # Of the store, before the response was made.
+    change_count: int  # The store's, before the response was made.
     response: Response
 
 
@@ -42,7 +42,7 @@ class ResponseCache:
     def __init__(self, store: Reader) -> None:
         self.store = store
         self._responses: dict[_Key, _Cached] = {}
-        self._size = 0  # In bytes. Replaced responses are still counted.
+        self._added_bytes = 0  # Since the cache was last emptied.
 
     def get(
         self,
@@ -50,7 +50,7 @@ class ResponseCache:
         has_tokens: bool,
         make_response: Callable[[Request], Response],
     ) -> Response:
-        """Return a cached or new response. Raises Unavailable."""
+        """Return a cached or a new response. Raises Unavailable."""
         key = _key(request, has_tokens)
         if key is None:
             return make_response(request)
@@ -59,25 +59,24 @@ class ResponseCache:
             current_count = self.store.refresh()
             if cached.change_count == current_count:
                 return cached.response
-        # Read the count first, because the store may change while the response is made.
+        # The store may change while the response is made.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))
         return response
 
     def _add(self, key: _Key, cached: _Cached) -> None:
-        # Without inotify, `refresh` compares all files, so a cache would save little.
+        # Without inotify, each refresh compares all files, so a cache saves little.
         if self.store.lacks_inotify():
             return
-        key_size = sum(len(value) for value in key if isinstance(value, str))
-        size = OVERHEAD + len(cached.response.body) + _COPIES_OF_KEY * key_size
+        size = _size(key, cached.response)
         if size > MAX_RESPONSE_SIZE:
             return
-        if self._size + size > MAX_SIZE:
+        if self._added_bytes + size > MAX_SIZE:
             self._responses = {}
-            self._size = 0
+            self._added_bytes = 0
         self._responses[key] = cached
-        self._size += size
+        self._added_bytes += size
 
 
 class Caches(NamedTuple):
@@ -90,12 +89,18 @@ def make_caches(store: Store) -> Caches:
 
 
 def _key(request: Request, has_tokens: bool) -> _Key | None:
-    """Return the key of the response, or None if it is not to be cached."""
+    """Return the key of the response, or None if it must not be cached."""
     environ = request.environ
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
         return None
     if environ.get("PATH_INFO", "").startswith("/-/"):
         return None
-    if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
+    if any(name in environ for name in _UNCACHED_VARIABLES):
         return None
     return (has_tokens, *map(environ.get, _KEY_VARIABLES))
+
+
+def _size(key: _Key, response: Response) -> int:
+    key_size = sum(len(value) for value in key if isinstance(value, str))
+    headers_size = sum(len(value) for value in response.headers.values())
+    return OVERHEAD + key_size + headers_size + len(response.body)

@@ -13,12 +13,11 @@ from webob import Request
 import formats
 from formats import Format
 from formats.html.assets import Asset
-from formats.http.compression import GZIP_SUFFIX, accepts_gzip
+from formats.http.compression import GZIP_TAG_SUFFIX, accepts_gzip
 from formats.http.response import NOT_MODIFIED, Response, respond_with
 from storage.errors import PreconditionFailed
 from storage.index import Entry, State
 
-# Each has `version` and `changed_at`, the time of its last change.
 Resource = Entry | State | Asset
 
 CONDITION_VARIABLES = frozenset(
@@ -29,9 +28,9 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# The WSGI variable that the application sets for a visitor.
+# The application sets it in the environ of visitors' requests.
 VISITOR_VARIABLE = "bookmarks.visitor"
-# An entity tag (RFC 9110 section 8.8.3). WebOb's parser would miss "b" in `"a","b"`.
+# RFC 9110 section 8.8.3. WebOb's parser misses "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
@@ -40,18 +39,25 @@ def respond(
     format: Format,
     resource: Resource,
     chunks: Iterable[bytes],
-    name: str = "",
+    field: str = "",
 ) -> Response:
-    """Return a representation of a resource, or 304. Raises PreconditionFailed.
+    """Return a resource, or one field of it, or 304. Raises PreconditionFailed."""
+    tag = _entity_tag(request, format, resource, field)
+    if not format.is_page:
+        return _respond_with_tag(request, format, resource, chunks, tag)
+    # A page also shows other bookmarks, so its tag has a digest of its bytes.
+    page = b"".join(chunks)
+    tag += "-" + blake2b(page, digest_size=8).hexdigest()
+    return _respond_with_tag(request, format, resource, [page], tag)
 
-    `name` tells apart several representations of the resource in one format.
-    """
-    tag = _entity_tag(request, format, resource, name)
-    if format.is_page:
-        # A page also shows other bookmarks, so its tag depends on its bytes.
-        page = b"".join(chunks)
-        chunks = [page]
-        tag += "-" + blake2b(page, digest_size=8).hexdigest()
+
+def _respond_with_tag(
+    request: Request,
+    format: Format,
+    resource: Resource,
+    chunks: Iterable[bytes],
+    tag: str,
+) -> Response:
     validators = {
         "ETag": f'"{tag}"',
         "Last-Modified": _http_date(_last_modified(resource)),
@@ -69,19 +75,22 @@ def respond(
 
 
 def respond_asset(request: Request, asset: Asset) -> Response:
-    """Return a file such as a style sheet, or 304."""
+    """Return a static file, or 304."""
     return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
-def _entity_tag(request: Request, format: Format, resource: Resource, name: str) -> str:
-    tag = f"{resource.version:032x}.{formats.__version__}-{name}{format.name}"
+def _entity_tag(request: Request, format: Format, resource: Resource, field: str) -> str:
+    name = format.name
+    if field:
+        name = f"{field}.{name}"
+    tag = f"{resource.version:032x}.{formats.__version__}-{name}"
     if VISITOR_VARIABLE in request.environ:
         tag += "-public"
     return tag
 
 
 def _last_modified(resource: Resource) -> int:
-    """Return a time that is not in the future (RFC 9110 section 8.8.2.1)."""
+    # It must not be in the future (RFC 9110 section 8.8.2.1).
     return int(min(resource.changed_at, time.time()))
 
 
@@ -94,28 +103,24 @@ def _http_date(seconds: int) -> str:
 
 
 def require_conditions(request: Request, resource: Resource | None) -> None:
-    """Raise PreconditionFailed unless the conditions of a change hold.
+    """Raise PreconditionFailed if a condition of a change does not hold.
 
-    `resource` is None if it does not exist.
+    `resource` is None if it does not exist yet.
     """
     _require_unchanged(request, resource)
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
-    if _matches(resource, if_none_match, _opaque_tags(if_none_match)):
-        raise PreconditionFailed(
-            "An entity tag in If-None-Match is that of the current version."
-        )
+    if _matches(if_none_match, resource):
+        raise PreconditionFailed("If-None-Match names the current version.")
 
 
 def _require_unchanged(request: Request, resource: Resource | None) -> None:
     if_match = request.environ.get("HTTP_IF_MATCH")
     if if_match is not None:
-        if not _matches(resource, if_match, _strong_tags(if_match)):
-            raise PreconditionFailed(
-                "No entity tag in If-Match is that of the current version."
-            )
+        if not _matches(if_match, resource, accepts_weak=False):
+            raise PreconditionFailed("If-Match does not name the current version.")
     elif resource is not None:
         date = _parse_date(request, "HTTP_IF_UNMODIFIED_SINCE")
-        if date is not None and not _is_certainly_unchanged_since(date, resource):
+        if date is not None and _may_have_changed_since(date, resource):
             raise PreconditionFailed(
                 "It may have changed since the date in If-Unmodified-Since."
             )
@@ -129,43 +134,37 @@ def _is_not_modified(
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
         if date is None or format.is_page:  # A page also shows other bookmarks.
             return False
-        return _is_certainly_unchanged_since(date, resource)
+        return not _may_have_changed_since(date, resource)
     if if_none_match.strip() == "*":
         return True
     if accepts_gzip(request):
-        tag += GZIP_SUFFIX
-    return tag in _opaque_tags(if_none_match)
+        tag += GZIP_TAG_SUFFIX
+    return tag in [sent for _weak, sent in _ENTITY_TAG.findall(if_none_match)]
 
 
-def _matches(resource: Resource | None, header: str, tags: list[str]) -> bool:
-    """Return whether `*` or one of the entity tags names the current version.
-
-    The format in a tag does not matter, because a client may read HTML and send JSON.
-    """
+def _matches(
+    header: str, resource: Resource | None, *, accepts_weak: bool = True
+) -> bool:
+    """Return whether the header names the current version, in any format."""
     if resource is None:
         return False
     if header.strip() == "*":
         return True
-    # As in `_entity_tag`, the version ends at the first dot.
-    versions = [tag.partition(".")[0] for tag in tags]
-    return f"{resource.version:032x}" in versions
+    current_version = f"{resource.version:032x}"
+    for weak, tag in _ENTITY_TAG.findall(header):
+        if weak and not accepts_weak:
+            continue
+        version, _, _format = tag.partition(".")
+        if version == current_version:
+            return True
+    return False
 
 
-def _opaque_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, without `W/`."""
-    return [tag for _, tag in _ENTITY_TAG.findall(header)]
-
-
-def _strong_tags(header: str) -> list[str]:
-    """Return the entity tags in a header, without weak ones such as `W/"tag"`."""
-    return [tag for weak, tag in _ENTITY_TAG.findall(header) if not weak]
-
-
-def _is_certainly_unchanged_since(date: float, resource: Resource) -> bool:
+def _may_have_changed_since(date: float, resource: Resource) -> bool:
     if _last_modified(resource) > date:
-        return False
-    # A date has whole seconds, so a resource may change again within the same second.
-    return time.time() - resource.changed_at > 1
+        return True
+    # A second change within the same second would not change the date.
+    return time.time() - resource.changed_at <= 1
 
 
 def _parse_date(request: Request, name: str) -> float | None:
@@ -174,10 +173,10 @@ def _parse_date(request: Request, name: str) -> float | None:
     if not text:
         return None
     try:
-        date = parsedate_to_datetime(text)  # WebOb would take 31 February for 3 March.
+        date = parsedate_to_datetime(text)  # WebOb's parser accepts 31 February.
     except (ValueError, OverflowError):
         return None
-    if date.tzinfo is None:  # Every date in HTTP is in UTC.
+    if date.tzinfo is None:  # Dates in HTTP are in UTC.
         date = date.replace(tzinfo=UTC)
     seconds = date.timestamp()
     if seconds > time.time():

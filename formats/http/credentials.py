@@ -16,21 +16,21 @@ from storage.errors import Invalid
 from storage.watch import warn_once
 
 LOGIN_COOKIE = "bookmarks-login"
-MIN_TOKEN_LENGTH = 16  # In characters.
+_MIN_TOKEN_CHARACTERS = 16
 LOGIN_SECONDS = 365 * 24 * 3600
 
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # The caller reads the file, too, and reports the error.
+    with suppress(OSError):  # The caller reports it when it reads the file.
         if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
 
 def warn_of_short_tokens(tokens: Sequence[bytes], place: str) -> None:
-    if any(len(token.decode(errors="replace")) < MIN_TOKEN_LENGTH for token in tokens):
+    if any(len(token.decode(errors="replace")) < _MIN_TOKEN_CHARACTERS for token in tokens):
         warn_once(
-            f"A token of less than {MIN_TOKEN_LENGTH} characters can be guessed. "
+            f"A token of less than {_MIN_TOKEN_CHARACTERS} characters can be guessed. "
             f"Replace it in {place}. Make one with: "
             "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
         )
@@ -46,7 +46,7 @@ def read_tokens(file: Path) -> tuple[bytes, ...]:
 
 
 def parse_tokens(data: bytes, file: str) -> list[str]:
-    """Return the tokens in a file: lines that do not begin with `#`. Raises Invalid."""
+    """Return the lines that do not begin with `#`. Raises Invalid."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -62,7 +62,7 @@ def parse_tokens(data: bytes, file: str) -> list[str]:
 
 
 def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
-    """Return one token or several as bytes, without surrounding spaces. Raises Invalid."""
+    """Return one token or several as bytes. Raises Invalid."""
     if token is None:
         return ()
     if isinstance(token, str):
@@ -71,14 +71,14 @@ def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
     if not tokens or "" in tokens:
         reason = "must not be empty: give BOOKMARKS_TOKEN a value, or unset it"
         raise Invalid([("token", reason)])
-    # In os.environ, surrogates stand for bytes that are not UTF-8. Restore these bytes.
+    # os.environ has surrogates for bytes that are not UTF-8.
     return tuple(text.encode(errors="surrogateescape") for text in tokens)
 
 
 def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:
     """Return whether an Authorization header has one of the tokens."""
     scheme, _, credentials = authorization.partition(" ")
-    # WSGI has decoded the header as Latin-1.
+    # WSGI headers are decoded as Latin-1.
     sent = credentials.strip().encode("latin-1", "replace")
     match scheme.lower():
         case "bearer" | "token":
@@ -92,7 +92,7 @@ def _basic_password(credentials: bytes) -> bytes:
     try:
         decoded = base64.b64decode(credentials, validate=True)
     except binascii.Error:
-        return b""  # Tokens are not empty.
+        return b""  # Matches no token.
     _user_name, _, password = decoded.partition(b":")
     return password
 
@@ -100,7 +100,7 @@ def _basic_password(credentials: bytes) -> bytes:
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that is equal to `sent`, or None."""
     found = None
-    # Compare with all tokens, so that the time does not show which token is right.
+    # Always compare with all, so that the time does not show which token is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -142,7 +142,7 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
     match = _LOGIN.fullmatch(value)
     if not match:
         return False
-    # A login from the far future, made when the clock was wrong, must not stay valid.
+    # The time may be in the future if the clock was wrong.
     age = abs(time.time() - int(match["issued"]))
     if age >= LOGIN_SECONDS:
         return False
@@ -151,5 +151,5 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
 
 
 def _sign(login: str, token: bytes) -> str:
-    # The prefix keeps the signature from being used for another purpose.
+    # The prefix makes the signature useless for other purposes.
     return hmac.digest(token, f"login {login}".encode(), "sha256").hex()

@@ -1,7 +1,7 @@
 """Read the forms of the pages, and show a form again after an error."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from webob import Request
@@ -14,12 +14,12 @@ from formats.http.request import read_form
 from formats.http.response import OK, Response, respond_with
 from formats.http.routing import Service, path_of
 from formats.listing import Site
-from storage.bookmark import clean
+from storage.bookmark import clean_value, fold_tag
 from storage.errors import Invalid
 
 Fields = dict[str, Any]
-# Writes a page that shows a form again, from its fields, its path and the error.
-_FormWriter = Callable[[Fields, str, Problem, Site], str]
+# Writes a page with the form's fields. The string is the path of the request.
+_ErrorPageWriter = Callable[[Fields, str, Problem, Site], str]
 _Handler = Callable[..., Response]
 
 
@@ -27,10 +27,10 @@ def respond_page(content: str, status: str = OK) -> Response:
     return respond_with(HTML, content.encode(), status)
 
 
-def form_handler(write_again: _FormWriter) -> Callable[[_Handler], _Handler]:
-    """Return a decorator that reads a form and passes its fields to the handler.
+def form_handler(write_error_page: _ErrorPageWriter) -> Callable[[_Handler], _Handler]:
+    """Return a decorator that passes the fields of a form to the handler.
 
-    If the handler raises an error, `write_again` writes a page with all that the user typed.
+    After an error, `write_error_page` shows the form with all that the user typed.
     """
     def decorate(handler: _Handler) -> _Handler:
         @functools.wraps(handler)
@@ -41,7 +41,7 @@ def form_handler(write_again: _FormWriter) -> Callable[[_Handler], _Handler]:
             except Exception as error:
                 site = service.site(request)
                 problem = problems.problem_of(request, error, site)
-                page = write_again(fields, path_of(request), problem, site)
+                page = write_error_page(fields, path_of(request), problem, site)
                 return _respond_problem(page, problem)
 
         return handle
@@ -52,14 +52,14 @@ def form_handler(write_again: _FormWriter) -> Callable[[_Handler], _Handler]:
 def _respond_problem(page: str, problem: Problem) -> Response:
     response = respond_page(page, problem.status_line)
     if problem.deleted:
-        # 410 would mean that the address of the form is gone, and not the bookmark.
+        # Not 410: the bookmark is gone, not the address of the form.
         response.status = "409 Conflict"
-    response.headers |= problem.headers  # Such as Retry-After.
+    response.headers |= problem.headers
     return response
 
 
 def checked_ids(fields: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the checked bookmarks. Raises Invalid if there are none."""
+    """Return the ids of the checked bookmarks, at least one. Raises Invalid."""
     ids = list(dict.fromkeys(fields.get("selected", ())))
     if not ids:
         raise Invalid([("Bookmarks", "are missing: check some in the list")])
@@ -67,8 +67,14 @@ def checked_ids(fields: Mapping[str, Any]) -> list[str]:
 
 
 def typed_tags(fields: Mapping[str, Any], what_to_write: str = "some") -> list[str]:
-    """Return the tags that were typed into a form. Raises Invalid if there are none."""
-    tags = list(clean({"tags": fields.get("tags", [])})["tags"])
+    """Return the tags in a form, at least one. Raises Invalid."""
+    tags = list(clean_value("tags", fields.get("tags", [])))
     if not tags:
         raise Invalid([("tags", f"are missing: write {what_to_write}")])
     return tags
+
+
+def tags_without(tags: Iterable[str], removed: Iterable[str]) -> list[str]:
+    """Return the tags that are not removed, ignoring case."""
+    folded = {fold_tag(tag) for tag in removed}
+    return [tag for tag in tags if fold_tag(tag) not in folded]

@@ -3,10 +3,10 @@
 import functools
 import os
 import re
+import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -24,9 +24,9 @@ from storage import files
 from storage.errors import StorageError, Unavailable
 from storage.store import Store
 
-# Each open folder needs an inotify instance, of which Linux by default allows a user 128.
+# Each folder needs an inotify instance. By default, Linux allows a user 128.
 MAX_OPEN = 100
-# `HOST.tokens` is the name of a file, which has at most 255 bytes.
+# The name of the file `HOST.tokens` can have 255 bytes.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
 _Identity = tuple[int, int]  # The device and inode of a folder.
@@ -37,7 +37,7 @@ class HostFolder:
     """The opened folder of a host."""
 
     def __init__(self, root: Path, host: str) -> None:
-        """Open `root/host`. Raises OSError, also for a symbolic link."""
+        """Open `root/host`. Raises OSError, even for a symbolic link."""
         self._named_path = root / host
         self._descriptor: int | None = None
         with files.open_folder(root) as descriptor:
@@ -47,11 +47,11 @@ class HostFolder:
 
     @property
     def path(self) -> Path:
-        """A path to this folder that stays valid if the folder is renamed."""
+        """A path that stays valid if the folder is renamed."""
         path = Path(f"/proc/self/fd/{self._descriptor}")
         if path.exists():
             return path
-        return self._named_path  # Only Linux has `/proc/self/fd`.
+        return self._named_path  # Only Linux has /proc/self/fd.
 
     def __del__(self) -> None:
         self.close()
@@ -63,26 +63,25 @@ class HostFolder:
 
 
 class OpenStores:
-    """The stores of the folders that were used last, with their caches of responses.
-
-    A store is freed once it is neither here nor used by a request. `get` is thread-safe.
-    """
+    """An LRU cache of open stores. `get` is thread-safe."""
 
     def __init__(self, max_open: int, one_machine: bool, keep_deleted: int) -> None:
         self._max_open = max_open
         self._one_machine = one_machine
         self._keep_deleted = keep_deleted
-        # The least recently used folder is the first.
+        self._lock = threading.Lock()
+        # Least recently used first.
         self._caches: OrderedDict[_Identity, Caches] = OrderedDict()
 
     def get(self, folder: HostFolder) -> Caches:
-        """Return the caches of a folder. Raises Unavailable."""
+        """Return the store of a folder and its response caches. Raises Unavailable."""
         key = folder.identity
         caches = self._caches.get(key)
         if caches is None:
-            # If another thread has added the same folder meanwhile, use its caches.
-            caches = self._caches.setdefault(key, self._make(folder))
-        with suppress(KeyError):  # Other threads may have removed these folders.
+            caches = self._make(folder)
+        with self._lock:
+            # Another thread may have added the folder meanwhile.
+            caches = self._caches.setdefault(key, caches)
             self._caches.move_to_end(key)
             while len(self._caches) > self._max_open:
                 self._caches.popitem(last=False)
@@ -93,12 +92,11 @@ class OpenStores:
             store = Store(folder.path, self._one_machine, self._keep_deleted)
         except StorageError as error:
             raise Unavailable(_CANNOT_BE_USED_TEXT) from error
-        # The store needs the folder open, because its path names the descriptor.
+        # The store's path is /proc/self/fd/N, so the folder must stay open.
         weakref.finalize(store, folder.close)
         return make_caches(store)
 
 
-# Makes the application from a folder, the function that opens its store, and its access control.
 _MakeApplication = Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
 
 
@@ -113,7 +111,7 @@ class HostApplication:
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing: the first request for a host opens its folder."""
+        """Do nothing. Each folder is opened by its first request."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -126,8 +124,7 @@ class HostApplication:
         return app(environ, start_response)
 
     def _requested_application(self, request: Request) -> WSGIApplication:
-        host_header = requested_host(request) or ""
-        host = host_name("//" + host_header)
+        host = host_name(requested_host(request) or "")
         request.environ[HOST_VARIABLE] = host
         folder = self._find_folder(host)
         control = self._control_access(host)
@@ -135,21 +132,22 @@ class HostApplication:
         return self.make_application(folder.path, open_caches, control)
 
     def _find_folder(self, host: str) -> HostFolder:
-        if _SERVED_HOST.fullmatch(host) and not host.endswith(".tokens"):
+        names_token_file = host.endswith(".tokens")
+        if _SERVED_HOST.fullmatch(host) and not names_token_file:
             try:
                 return HostFolder(self.root, host)
             except (FileNotFoundError, NotADirectoryError):
-                pass  # A file or a symbolic link is not a folder.
+                pass
             except OSError as error:
                 raise Unavailable(_CANNOT_BE_USED_TEXT) from error
         raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
 
     def _control_access(self, host: str) -> AccessControl:
-        """Read the token file at each request, so that a removed token is refused at once."""
+        """Read the tokens at each request, so that a removed token is refused at once."""
         file = self.root / f"{host}.tokens"
         tokens = self.access_control.tokens
         try:
-            # After an error, do not fall back on the tokens of all hosts.
+            # After an error, the shared tokens must not be used.
             if not files.is_missing(file):
                 tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:
@@ -157,6 +155,6 @@ class HostApplication:
         return replace(
             self.access_control,
             tokens=tokens,
-            base_url=f"//{host}",  # With the scheme of each request.
+            base_url=f"//{host}",  # The scheme is that of the request.
             failed_logins=self._failed_logins.setdefault(host, FailedLogins()),
         )

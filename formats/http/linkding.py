@@ -2,7 +2,6 @@
 
 import functools
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,14 +11,14 @@ from webob import Request
 import formats
 from formats.http import linkding_shapes as shapes
 from formats.http.linkding_query import select_entries
-from formats.http.linkding_shapes import Members
+from formats.http.linkding_shapes import Document
 from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Route, Router, Service, path_of
-from formats.listing import Site, links_to_pages
+from formats.listing import Parameters, Site, links_to_pages
 from storage import bookmark as rules
-from storage.bookmark import Bookmark, fold_tag, timestamp
+from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Invalid
 from storage.files import is_readable
 from storage.numbers import number_of_id
@@ -55,29 +54,41 @@ def _respond_page(
     service: Service,
     request: Request,
     items: Sequence[Any],
-    to_document: Callable[[Any], Members],
+    to_document: Callable[[Any], Document],
 ) -> Response:
-    """Respond with the items that the parameters `limit` and `offset` select."""
-    address = service.site(request).url + path_of(request)
     parameters = query_parameters(request)
     values = first_values(parameters)
     limit = _parse_number(values.get("limit", "")) or _PAGE_SIZE
     offset = _parse_number(values.get("offset", ""))
-    selection = [pair for pair in parameters if pair[0] not in ("limit", "offset")]
-    selection.append(("limit", str(limit)))
-    offsets = {}
-    if offset + limit < len(items):
-        offsets["next"] = offset + limit
-    if offset > 0:
-        offsets["previous"] = max(offset - limit, 0)
-    page: dict[str, object] = {"count": len(items), "next": None, "previous": None}
-    page |= links_to_pages(address, selection, offsets)
-    page["results"] = [to_document(item) for item in items[offset : offset + limit]]
+    address = service.site(request).url + path_of(request)
+    links = _links(address, parameters, offset, limit, len(items))
+    page = {
+        "count": len(items),
+        "next": links.get("next"),
+        "previous": links.get("previous"),
+        "results": [to_document(item) for item in items[offset : offset + limit]],
+    }
     return _respond(page)
 
 
+def _links(
+    address: str, parameters: Parameters, offset: int, limit: int, count: int
+) -> dict[str, str]:
+    offsets = {}
+    if offset + limit < count:
+        offsets["next"] = offset + limit
+    if offset > 0:
+        offsets["previous"] = max(offset - limit, 0)
+    repeated = []
+    for name, value in parameters:
+        if name not in ("limit", "offset"):
+            repeated.append((name, value))
+    repeated.append(("limit", str(limit)))
+    return links_to_pages(address, repeated, offsets)
+
+
 def _parse_number(text: str) -> int:
-    """Return the number in a parameter, or 0 if it is missing or malformed."""
+    """Return the number, or 0 if it is missing or malformed."""
     if UP_TO_18_DIGITS.fullmatch(text):
         return int(text)
     return 0
@@ -110,14 +121,14 @@ def delete_tag(service: Service, request: Request, number: str) -> Response:
 
 
 def add_tag(service: Service, request: Request) -> Response:
-    """POST /api/tags/: respond with the tag. Store nothing: tags exist only on bookmarks."""
-    sent = _read_members(request, ["name"])
+    """POST /api/tags/: respond with the tag, but store nothing."""
+    sent = _read_document(request, ["name"])
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED_TEXT)])
     try:
         tags = shapes.parse_tags([sent["name"]])
     except Invalid as error:
-        # The error names the field `tags`, but the client has sent `name`.
+        # The error names our field `tags`. The client has sent `name`.
         reasons = [("name", reason) for _, reason in error.errors]
         raise Invalid(reasons) from None
     if len(tags) != 1:
@@ -126,13 +137,12 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def _tags(store: Store) -> list[str]:
-    """Return all tags except those that linkding shows as flags, such as `unread`."""
+    """Return all tags but those that linkding shows as flags."""
     counts, _untagged, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
 
 
 def _find_tag(store: Store, number: str) -> str:
-    """Return the only tag that has this number."""
     wanted = int(number)
     found = [tag for tag in _tags(store) if number_of_id(fold_tag(tag)) == wanted]
     if len(found) != 1:
@@ -140,16 +150,16 @@ def _find_tag(store: Store, number: str) -> str:
     return found[0]
 
 
-def _tag_document(store: Store, tag: str) -> Members:
-    """Return a tag as linkding shows it, with the date of its oldest bookmark."""
+def _tag_document(store: Store, tag: str) -> Document:
     oldest = store.oldest(fold_tag(tag))
-    date = timestamp(time.time())
     if oldest:
         date = oldest.bookmark.created
+    else:
+        date = rules.now()
     return {
         "id": number_of_id(fold_tag(tag)),
-        "name": shapes.show_tag(tag),
-        "date_added": shapes.show_date(date),
+        "name": shapes.linkding_tag(tag),
+        "date_added": shapes.linkding_date(date),
     }
 
 
@@ -171,41 +181,40 @@ def check(service: Service, request: Request) -> Response:
     entry = service.store.holder(url)
     if entry:
         document = shapes.bookmark_document(entry.bookmark)
-    # Only linkding reads web pages, for `metadata`, and has rules, for `auto_tags`.
+    # This service reads no web pages and has no rules for tags.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
     return _respond({"bookmark": document, "metadata": metadata, "auto_tags": []})
 
 
 def create(service: Service, request: Request) -> Response:
     """POST /api/bookmarks/: create a bookmark, or add to the one that has the url."""
-    sent = _read_members(request, shapes.MEMBERS_TO_CREATE)
+    sent = _read_document(request, shapes.KEYS_TO_CREATE)
     url = sent.pop("url", None)
     if not url:
         raise Invalid([("url", _REQUIRED_TEXT)])
-    # The form of linkding's browser extension shows the stored tags, so the sent tags
-    # replace them. The context menu does not show them, so its tags are added to them.
+    # The browser extension's form sends notes. It shows the stored tags, so its tags
+    # replace them. The tags of the extension's context menu are added.
     is_sent_by_form = "notes" in sent
     for name in ("title", "description", "notes"):
-        if not sent.get(name):  # An empty text must not overwrite a stored one.
-            sent.pop(name, None)
-    uri = rules.clean({"uri": url})["uri"]
-    with service.store.transaction() as folder:
-        before = folder.holder(uri)
+        if not sent.get(name):
+            sent.pop(name, None)  # Empty texts do not replace stored ones.
+    uri = rules.clean_value("uri", url)
+    with service.store.transaction() as transaction:
+        before = transaction.holder(uri)
         if before:
-            after = _add_to(before.bookmark, sent, replaces_tags=is_sent_by_form)
+            after = _update_saved(before.bookmark, sent, replaces_tags=is_sent_by_form)
         else:
             fields = {"uri": uri, **shapes.fields_to_store(sent)}
-            after = rules.create(fields, folder.mint())
-        folder.put(after, before)
+            after = rules.create(fields, transaction.mint())
+        transaction.put(after, before)
     # linkding responds 201 even if the bookmark existed.
     return _respond(shapes.bookmark_document(after), CREATED)
 
 
-def _add_to(
+def _update_saved(
     stored: Bookmark, sent: dict[str, object], *, replaces_tags: bool
 ) -> Bookmark:
-    """Return a bookmark after a request to create it again."""
-    sent.pop("is_archived", None)  # linkding ignores it here, too.
+    sent.pop("is_archived", None)  # linkding sets it only for new bookmarks.
     fields = shapes.fields_to_store(sent, stored.description, stored.tags)
     if not replaces_tags:
         fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
@@ -213,15 +222,15 @@ def _add_to(
 
 
 def update(service: Service, request: Request, number: str) -> Response:
-    """PUT and PATCH /api/bookmarks/{number}/: set the sent members. PUT needs `url`."""
-    sent = _read_members(request, shapes.MEMBERS_TO_UPDATE)
+    """PUT and PATCH /api/bookmarks/{number}/: update the given fields."""
+    sent = _read_document(request, shapes.KEYS_TO_UPDATE)
     if request.method == "PUT" and "url" not in sent:
         raise Invalid([("url", _REQUIRED_TEXT)])
     return _respond(shapes.bookmark_document(_update(service.store, number, sent)))
 
 
 def set_archived(service: Service, request: Request, number: str, verb: str) -> Response:
-    """POST /api/bookmarks/{number}/archive/ and .../unarchive/: set `is_archived`."""
+    """POST /api/bookmarks/{number}/archive/ or unarchive/: set `is_archived`."""
     _update(service.store, number, {"is_archived": verb == "archive"})
     return Response(NO_CONTENT, {})
 
@@ -229,34 +238,30 @@ def set_archived(service: Service, request: Request, number: str, verb: str) -> 
 def delete(service: Service, request: Request, number: str) -> Response:
     """DELETE /api/bookmarks/{number}/: delete the bookmark."""
     id = _find_id(service.store, number)
-    with service.store.transaction() as folder:
-        folder.delete(folder.get(id))
+    with service.store.transaction() as transaction:
+        transaction.delete(transaction.get(id))
     return Response(NO_CONTENT, {})
 
 
-def _update(store: Store, number: str, sent: Members) -> Bookmark:
+def _update(store: Store, number: str, sent: Document) -> Bookmark:
     id = _find_id(store, number)
-    with store.transaction() as folder:
-        before = folder.get(id)
+    with store.transaction() as transaction:
+        before = transaction.get(id)
         stored = before.bookmark
         fields = shapes.fields_to_store(sent, stored.description, stored.tags)
         after = rules.update(stored, fields)
-        folder.put(after, before)
+        transaction.put(after, before)
     return after
 
 
 def _find_id(store: Store, number: str) -> str:
-    """Return the id of the only bookmark, existing or deleted, that has this number.
-
-    Raises HTTPError 404, so that a client cannot change the wrong bookmark.
-    """
+    """Return the id of a present or deleted bookmark. Raises HTTPError 404."""
     ids = store.ids_of_number(int(number))
     if len(ids) != 1:
-        # The message does not name the ids, because some bookmarks may be private.
+        # Do not name the ids: the bookmarks may be private.
         raise HTTPError(
             404,
-            "No bookmark has this number, or several have it, which "
-            "`bookmarks check` names.",
+            "No bookmark has this number, or several do: see `bookmarks check`.",
         )
     return ids[0]
 
@@ -275,7 +280,7 @@ def list_bundles(service: Service, request: Request) -> Response:
 
 
 def get_health(service: Service, request: Request) -> Response:
-    """GET /health: whether the data folder can be read, without opening the store."""
+    """GET /health: whether the data folder can be read."""
     document = {"status": "healthy", "version": shapes.LINKDING_VERSION}
     if is_readable(service.folder):
         return _respond(document)
@@ -286,18 +291,18 @@ def get_health(service: Service, request: Request) -> Response:
 # --- Reading and responding ---
 
 
-def _read_members(request: Request, members: Iterable[str]) -> dict[str, object]:
-    """Return the members of the body that have these names and are not null."""
+def _read_document(request: Request, keys: Iterable[str]) -> dict[str, object]:
+    """Return the values of these keys in the body, without nulls."""
     body = read_fields(request, formats.JSON_AND_FORM_READERS)
-    return {name: body[name] for name in members if body.get(name) is not None}
+    return {key: body[key] for key in keys if body.get(key) is not None}
 
 
-def _respond(document: Members, status: str = OK) -> Response:
+def _respond(document: Document, status: str = OK) -> Response:
     return respond_with("application/json", msgspec.json.encode(document), status)
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return an error in the shape of linkding's errors."""
+    """Return an error response as linkding writes it."""
     problem = problem_of(request, error, site)
     document = shapes.problem_document(problem)
     problem.status = shapes.LINKDING_STATUS_BY_STATUS.get(problem.status, problem.status)
@@ -321,7 +326,7 @@ ROUTES = (
     Route("/api/user/profile/", {"GET": get_profile}),
     Route("/api/bundles/", {"GET": list_bundles}),
 )
-# Serve clients that leave out the last slash, because linkding redirects them.
+# linkding redirects requests without the last slash. This service serves them.
 _WITHOUT_SLASH = [
     Route(route.template.rstrip("/"), route.handlers) for route in ROUTES
 ]

@@ -27,7 +27,7 @@ _SORTS = {
 def select_entries(
     store: Store, query: Query, values: Mapping[str, str]
 ) -> Sequence[Entry]:
-    """Return the bookmarks that the parameters select. Raises Invalid or BadQuery."""
+    """Return the selected bookmarks. Raises Invalid or BadQuery."""
     added_since = _parse_date(values, "added_since")
     modified_since = _parse_date(values, "modified_since")
     entries = store.select(_with_parameters(query, values)).entries
@@ -43,7 +43,7 @@ def select_entries(
 
 
 def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
-    """Add the parameters of a list to the query. Unknown values are ignored."""
+    """Add the parameters to the query. Unknown values are ignored."""
     tags = [*query.tags]
     without_tags = [*query.without_tags]
     for flag in ("unread", "shared"):
@@ -60,13 +60,14 @@ def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
 
 
 def _parse_search(text: str) -> Search | None:
-    text = _SEARCHED_TAG.sub(_quote_tag, text).replace(LINKDING_SPACE, " ")
-    require_short([text])
-    return parse_search(text, _KEYWORDS)
+    quoted = _SEARCHED_TAG.sub(_quote_tag, text)
+    search = quoted.replace(LINKDING_SPACE, " ")
+    require_short([search])
+    return parse_search(search, _KEYWORDS)
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Quote a tag such as `#"two words"`, so that its no-break space does not end it."""
+    """Quote a tag with a space, which would end an unquoted tag."""
     if LINKDING_SPACE not in searched["tag"]:
         return searched[0]
     return f'#"{searched["tag"]}"'
@@ -77,7 +78,7 @@ def _parse_date(values: Mapping[str, str], name: str) -> str:
         return ""
     date = parse_date(values[name])
     try:
-        return str(rules.clean({"created": date})["created"])
+        return str(rules.clean_value("created", date))
     except Invalid:
         reason = "must be a date, such as 2025-01-01T00:00:00Z"
         raise Invalid([(name, reason)]) from None

@@ -9,13 +9,12 @@ from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
 from storage.numbers import number_of_id
 
-# The version of linkding that has this API, because clients refuse older versions.
-LINKDING_VERSION = "1.44.0"
-Members = Mapping[str, object]  # The members of a JSON object, by name.
+LINKDING_VERSION = "1.44.0"  # Clients refuse older versions.
+Document = Mapping[str, object]  # A JSON object of linkding's API.
 
-# This service stores each flag of linkding's bookmarks as a tag.
+# Flags of linkding's bookmarks are stored as tags.
 TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
-_MEMBER_BY_FIELD = {
+_KEY_BY_FIELD = {
     "uri": "url",
     "title": "title",
     "description": "description",
@@ -24,19 +23,19 @@ _MEMBER_BY_FIELD = {
     "modified": "date_modified",
 }
 _DATES = ("date_added", "date_modified")
-MEMBERS_TO_CREATE = (*_MEMBER_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
-MEMBERS_TO_UPDATE = tuple(name for name in MEMBERS_TO_CREATE if name not in _DATES)
+KEYS_TO_CREATE = (*_KEY_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
+KEYS_TO_UPDATE = tuple(key for key in KEYS_TO_CREATE if key not in _DATES)
 _TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
-# Clients separate tags by spaces, so this character stands for a space in a tag.
+# linkding's tags have no spaces. Clients get this character in place of a space.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
-# linkding's notes are stored in the description, below this line. The import does the same.
+# linkding's notes are stored in the description, below this line.
 _NOTES_LINE = "Notes:"
 _URL_EXISTS_TEXT = "A bookmark with this URL already exists."
-# linkding's status for a status of this service, if they differ.
+# The statuses of this service for which linkding has another one.
 LINKDING_STATUS_BY_STATUS = {409: 400, 410: 404, 422: 400}
 
-# The settings of a linkding user. Clients cannot change them.
-PROFILE: Members = {
+# The settings of a linkding user.
+PROFILE: Document = {
     "theme": "auto",
     "bookmark_date_display": "relative",
     "bookmark_link_target": "_blank",
@@ -52,15 +51,13 @@ PROFILE: Members = {
 }
 
 
-# --- Members of a document ---
+# --- Documents to send ---
 
 
-def bookmark_document(bookmark: Bookmark) -> Members:
-    """Return a bookmark as linkding shows it."""
+def bookmark_document(bookmark: Bookmark) -> Document:
+    """Return linkding's JSON of a bookmark."""
     description, notes = _split_notes(bookmark.description)
-    names = [show_tag(tag) for tag in bookmark.tags if not stores_flag(tag)]
-    folded_tags = {fold_tag(tag) for tag in bookmark.tags}
-    flags = {flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()}
+    names = [linkding_tag(tag) for tag in bookmark.tags if not stores_flag(tag)]
     return {
         "id": number_of_id(bookmark.id),
         "url": bookmark.uri,
@@ -69,10 +66,10 @@ def bookmark_document(bookmark: Bookmark) -> Members:
         "notes": notes,
         "web_archive_snapshot_url": _web_archive_url(bookmark),
         "tag_names": names,
-        **flags,
-        "date_added": show_date(bookmark.created),
-        "date_modified": show_date(bookmark.modified),
-        # This service does not read web pages, so it does not know these values.
+        **_flags(bookmark),
+        "date_added": linkding_date(bookmark.created),
+        "date_modified": linkding_date(bookmark.modified),
+        # This service reads no web pages.
         "favicon_url": None,
         "preview_image_url": None,
         "website_title": None,
@@ -80,14 +77,19 @@ def bookmark_document(bookmark: Bookmark) -> Members:
     }
 
 
+def _flags(bookmark: Bookmark) -> dict[str, bool]:
+    folded_tags = {fold_tag(tag) for tag in bookmark.tags}
+    return {flag: tag in folded_tags for flag, tag in TAG_BY_FLAG.items()}
+
+
 def _split_notes(text: str) -> tuple[str, str]:
     """Split a stored description into linkding's description and notes."""
     lines = text.split("\n")
     if _NOTES_LINE not in lines:
         return text, ""
-    place = lines.index(_NOTES_LINE)
-    description = "\n".join(lines[:place]).rstrip()
-    notes = "\n".join(lines[place + 1 :])
+    index = lines.index(_NOTES_LINE)
+    description = "\n".join(lines[:index]).rstrip()
+    notes = "\n".join(lines[index + 1 :])
     return description, notes
 
 
@@ -99,47 +101,47 @@ def _join_notes(description: str, notes: str) -> str:
 
 def _web_archive_url(bookmark: Bookmark) -> str:
     """Return the address of the Internet Archive's copy nearest to the date."""
-    moment = re.sub("[^0-9]", "", bookmark.created)
-    return f"https://web.archive.org/web/{moment}/{bookmark.uri}"
+    digits = re.sub("[^0-9]", "", bookmark.created)
+    return f"https://web.archive.org/web/{digits}/{bookmark.uri}"
 
 
-def show_tag(tag: str) -> str:
+def linkding_tag(tag: str) -> str:
     return tag.replace(" ", LINKDING_SPACE)
 
 
-def show_date(date: str) -> str:
-    return date.replace("Z", ".000000Z")  # The app Pinkt needs a fraction of seconds.
+def linkding_date(date: str) -> str:
+    return date.replace("Z", ".000000Z")  # The app Pinkt needs fractions of seconds.
 
 
-def problem_document(problem: Problem) -> Members:
-    """Return linkding's object for an error."""
+def problem_document(problem: Problem) -> Document:
+    """Return linkding's JSON of an error."""
     if problem.status == 409:
         return {"url": [_URL_EXISTS_TEXT]}
     if problem.status == 400:
         return {"non_field_errors": [problem.detail]}
     if not problem.errors:
         return {"detail": problem.detail}
-    reasons_by_member: dict[str, list[str]] = {}
+    reasons_by_key: dict[str, list[str]] = {}
     for field, reason in problem.errors:
-        name = _MEMBER_BY_FIELD.get(field, field)
-        reasons_by_member.setdefault(name, []).append(reason)
-    return reasons_by_member
+        key = _KEY_BY_FIELD.get(field, field)
+        reasons_by_key.setdefault(key, []).append(reason)
+    return reasons_by_key
 
 
-# --- Members that a client has sent ---
+# --- Documents that a client has sent ---
 
 
 def fields_to_store(
-    sent: Members, stored_description: str = "", stored_tags: tuple[str, ...] = ()
+    sent: Document, stored_description: str = "", stored_tags: tuple[str, ...] = ()
 ) -> Fields:
-    """Return the fields of a bookmark that the sent members set. Raises Invalid."""
+    """Return the fields that linkding's JSON sets. Raises Invalid."""
     fields = {}
-    for field, name in _MEMBER_BY_FIELD.items():
-        if name in sent:
-            fields[field] = sent[name]
+    for field, key in _KEY_BY_FIELD.items():
+        if key in sent:
+            fields[field] = sent[key]
     for field in ("created", "modified"):
         if field in fields:
-            # If the text is not a date, `rules.clean` raises Invalid.
+            # `rules.clean` refuses what is not a date.
             fields[field] = parse_date(fields[field]) or fields[field]
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)
@@ -147,7 +149,7 @@ def fields_to_store(
     return rules.clean(fields)
 
 
-def _new_description(sent: Members, stored: str) -> str:
+def _new_description(sent: Document, stored: str) -> str:
     description, notes = _split_notes(stored)
     if "description" in sent:
         description = rules.clean_value("description", sent["description"])
@@ -156,28 +158,27 @@ def _new_description(sent: Members, stored: str) -> str:
     return _join_notes(description, notes)
 
 
-def _new_tags(sent: Members, stored: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tags to store: the sent names, otherwise the stored ones, and the flags."""
+def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
     stored_names = tuple(tag for tag in stored if not stores_flag(tag))
-    stored_flags = {fold_tag(tag) for tag in stored if stores_flag(tag)}
+    stored_flag_tags = {fold_tag(tag) for tag in stored if stores_flag(tag)}
     names = stored_names
     if "tag_names" in sent:
         names = parse_tags(sent["tag_names"])
-    flags = stored_flags.copy()
+    flag_tags = stored_flag_tags.copy()
     for flag, tag in TAG_BY_FLAG.items():
         if flag not in sent:
             continue
         if sent[flag] in _TRUE_IN_JSON_OR_FORM:
-            flags.add(tag)
+            flag_tags.add(tag)
         else:
-            flags.discard(tag)
-    if names == stored_names and flags == stored_flags:
-        return stored  # Keep the order, so that nothing is changed.
-    return (*names, *sorted(flags))
+            flag_tags.discard(tag)
+    if names == stored_names and flag_tags == stored_flag_tags:
+        return stored  # In the same order, so that nothing is changed.
+    return (*names, *sorted(flag_tags))
 
 
 def parse_tags(names: object) -> tuple[str, ...]:
-    """Return the tags in an array or a text with commas. Raises Invalid."""
+    """Return the tags in an array, or in a text with commas. Raises Invalid."""
     if isinstance(names, str):
         names = [names]
     if isinstance(names, list):

@@ -28,7 +28,7 @@ _BOOKMARK_FORMS = ("/-/add", "/-/edit/")
 
 
 def show_login(service: Service, request: Request) -> Response:
-    """GET /-/login: the login form or, after a login, a button to log out."""
+    """GET /-/login: the login form, or a button to log out."""
     _raise_404_without_tokens(service)
     site = service.site(request)
     if has_login(request.environ.get("HTTP_COOKIE", ""), service.access_control.tokens):
@@ -41,18 +41,22 @@ def show_login(service: Service, request: Request) -> Response:
 
 
 def log_in(service: Service, request: Request) -> Response:
-    """POST /-/login: set the login cookie if the token is valid, and show the requested page.
+    """POST /-/login: set the login cookie if the token is valid.
 
-    If the user had sent a form without a login, the login form has its fields, too.
+    The other fields are those of a form that was sent without a login.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)
-    fields = read_form(request, MAX_LOGIN_FORM)
-    values = dict(fields)
-    target = check_target(values.get("next", ""))
-    pending_fields = [pair for pair in fields if pair[0] not in ("token", "next")]
-    sent = values.get("token", "").strip().encode()
-    token = find_token(sent, service.access_control.tokens)
+    login_form = {"token": "", "next": ""}
+    pending_fields = []
+    for name, value in read_form(request, MAX_LOGIN_FORM):
+        if name in login_form:
+            login_form[name] = value
+        else:
+            pending_fields.append((name, value))
+    target = check_target(login_form["next"])
+    sent_token = login_form["token"].strip().encode()
+    token = find_token(sent_token, service.access_control.tokens)
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
@@ -64,9 +68,9 @@ def log_in(service: Service, request: Request) -> Response:
 def _respond_after_login(site: Site, target: str, pending_fields: Parameters) -> Response:
     """Respond to what the user did before the login.
 
-    - The user opened a page: redirect to it.
-    - The user saved a bookmark: let the browser send the form to the target again.
-    - The user sent another form, which may delete bookmarks: ask for confirmation.
+    - After opening a page: redirect to it.
+    - After saving a bookmark: let the browser send the form again.
+    - After another form, which may delete bookmarks: ask for confirmation.
     """
     if not pending_fields:
         return see_other(site.url + target)
@@ -80,7 +84,6 @@ def _respond_after_login(site: Site, target: str, pending_fields: Parameters) ->
 def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:
     page = write_login_page(site, target, pending_fields, "This token is wrong.")
     response = respond_with(HTML, page, "401 Unauthorized")
-    # A 401 response needs a challenge.
     response.headers["WWW-Authenticate"] = BEARER
     return response
 
@@ -93,7 +96,7 @@ def log_out(service: Service, request: Request) -> Response:
         target = "/"
     response = see_other(site.url + target)
     response.headers["Set-Cookie"] = _cookie(request, site, value="", seconds=0)
-    # Otherwise Chromium's Back button would show pages, even with `no-store`.
+    # Chromium's Back button would show pages even with `no-store`.
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
@@ -104,7 +107,7 @@ def _raise_404_without_tokens(service: Service) -> None:
 
 
 def _cookie(request: Request, site: Site, value: str, seconds: int) -> str:
-    """Return Set-Cookie, which deletes the cookie if `seconds` is 0."""
+    """Return the value of Set-Cookie. With 0 seconds, it deletes the cookie."""
     attributes = [
         f"{LOGIN_COOKIE}={value}",
         f"Path={site.path or '/'}",

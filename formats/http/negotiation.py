@@ -1,4 +1,4 @@
-"""Content negotiation: which format a request asks for (RFC 9110 section 12.5.1)."""
+"""Content negotiation (RFC 9110 section 12.5.1)."""
 
 import functools
 import re
@@ -12,20 +12,25 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-# In characters. A longer Accept counts as missing, because parsing it is slow.
+# Characters. Parsing longer headers is slow.
 MAX_ACCEPT = 4096
-# A parameter of a media type, such as `;charset=utf-8`, but not `;q=0.5`.
+# A parameter of a media type. Possessive quantifiers keep the search linear.
 _PARAMETER_EXCEPT_Q = re.compile(
-    r";\s*+(?![qQ]\s*=)"  # No q.
-    r'(?:"(?:[^"\\]|\\.)*+"?'  # A quoted string.
-    r'|[^;,"])*+'
+    r"""
+    ; \s*+ (?! [qQ] \s* = )
+    (?:
+        " (?: [^"\\] | \\. )*+ "?  # A quoted string.
+        | [^;,"]
+    )*+
+    """,
+    re.VERBOSE,
 )
 
 
 def negotiate(
     request: Request, offered: Iterable[Format], parameters: Parameters = []
 ) -> Format:
-    """Return the format that the parameter `format` names or, without it, Accept.
+    """Choose the format by the parameter `format`, else by Accept.
 
     Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
     """
@@ -48,7 +53,7 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 
 
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
-    """Return the first of the formats that Accept prefers, or None if it accepts none."""
+    """Return the format that Accept prefers, or None if it accepts none."""
     accept = request.environ.get("HTTP_ACCEPT", "")
     if len(accept) > MAX_ACCEPT:
         accept = ""
@@ -58,9 +63,9 @@ def accepted_format(request: Request, offered: Iterable[Format]) -> Format | Non
 @functools.lru_cache(maxsize=256)
 def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
     by_type = _formats_by_type(accept, offered)
-    # WebOb does not match a type with parameters, such as `text/html;charset=utf-8`.
+    # WebOb does not match types with parameters.
     without_parameters = _PARAMETER_EXCEPT_Q.sub("", accept)
-    # WebOb refuses empty elements of a list, which RFC 9110 section 5.6.1.2 allows.
+    # WebOb refuses empty list elements, which RFC 9110 section 5.6.1.2 allows.
     cleaned = without_parameters.strip(", \t")
     header = create_accept_header(cleaned or None)
     acceptable = header.acceptable_offers(list(by_type))
@@ -71,13 +76,14 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
-    """Return the formats to offer by their media types, and then by their aliases."""
-    # For text/html, a client must get the page, and not the bookmark file.
+    """Return the offered formats by media type or alias."""
+    # text/html is the page, not the bookmark file.
     without_downloads = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in without_downloads}
+    lower_accept = accept.lower()
     for format in without_downloads:
         for alias in format.aliases:
-            # Offer it only if Accept names it: `text/*` must match the type of the response.
-            if alias in accept.lower():
+            # Only if Accept names the alias: `text/*` must not select `text/xml`.
+            if alias in lower_accept:
                 by_type[alias] = format
     return by_type

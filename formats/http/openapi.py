@@ -1,7 +1,4 @@
-"""The OpenAPI 3.1 description of the service.
-
-The file `openapi.json` has a schema for each field of a bookmark, such as `Title`.
-"""
+"""The OpenAPI 3.1 description of the service, made from `openapi.json`."""
 
 import functools
 from hashlib import sha256
@@ -14,8 +11,7 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# These schemas get all fields of a bookmark. In openapi.json, they have only what overrides the
-# schema of a field, such as `readOnly`.
+# These schemas get all fields. openapi.json has only what they add to a field's schema.
 _SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",
@@ -26,10 +22,7 @@ _SCHEMAS_WITH_ALL_FIELDS = (
 
 
 def document(base: str, version: str, *, needs_token: bool, public_read: bool) -> Asset:
-    """Return the description of the service at the address `base`.
-
-    With `needs_token`, requests need a token. With `public_read`, GET and HEAD do not.
-    """
+    """Return the description of the service at the address `base`."""
     content, changed_at = _read()
     description = msgspec.json.decode(content)
     description["info"]["version"] = version
@@ -53,7 +46,7 @@ def _set_properties(schemas: dict[str, Any]) -> None:
 
 
 def _set_field_names(components: dict[str, Any]) -> None:
-    """Name the fields of /{id}/{field}. openapi.json describes /{id}/tags separately."""
+    """List the values of {field}. openapi.json describes /{id}/tags separately."""
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
     references = [_reference(name) for name in writable_texts]
@@ -70,19 +63,18 @@ def _reference(field: str) -> dict[str, Any]:
 def _set_security(
     description: dict[str, Any], needs_token: bool, public_read: bool
 ) -> None:
-    """Say which operations need a token. In openapi.json, all of them do."""
+    """Say which operations need a token. In openapi.json, all do."""
     if not needs_token:
         description["security"] = []
     elif public_read:
         for path in description["paths"].values():
             for method in ("get", "head"):
                 if method in path:
-                    # An empty requirement in the list means that credentials are optional.
-                    path[method]["security"] = [{}]
+                    path[method]["security"] = [{}]  # Credentials are optional.
 
 
 @functools.cache
 def _read() -> tuple[bytes, float]:
-    """Return the content of openapi.json and the time of its last change."""
+    """Return openapi.json and the time of its last change."""
     file = Path(__file__).with_suffix(".json")
     return file.read_bytes(), file.stat().st_mtime

@@ -1,7 +1,4 @@
-"""The pages and forms for people: the handlers of the paths below `/-/`.
-
-If a form cannot be stored, the response shows it again, so that nothing typed is lost.
-"""
+"""The handlers of the paths below `/-/`, which are pages and forms for people."""
 
 import functools
 import re
@@ -38,11 +35,11 @@ from storage.query import parse_query
 
 
 def show_add(service: Service, request: Request) -> Response:
-    """GET /-/add: the form for a new bookmark, or for the bookmark that has the `uri`."""
+    """GET /-/add: the form for a new bookmark, or for the one that has the `uri`."""
     view = service.view(request, query_parameters(request))
     values = view.values
     if "description" not in values:
-        # The bookmarklet sends a description, and a phone that shares a page sends `text`.
+        # A phone has shared a page. The bookmarklet always sends a description.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
@@ -52,7 +49,7 @@ def show_add(service: Service, request: Request) -> Response:
 
 
 def show_tools(service: Service, request: Request) -> Response:
-    """GET /-/tools: the page with downloads, the bookmarklet and the import."""
+    """GET /-/tools: downloads, the bookmarklet and the import."""
     parameters = query_parameters(request)
     query = replace(parse_query(parameters), limit=0)
     total = service.store.select(query).total
@@ -60,15 +57,14 @@ def show_tools(service: Service, request: Request) -> Response:
 
 
 def show_file(service: Service, request: Request, file: str) -> Response:
-    """GET /{file}: a file of the pages, such as a style sheet, named by its digest."""
+    """GET /{file}: a static file."""
     asset = assets().get(file)
     if asset is None:
         raise HTTPError(404, NOTHING_HERE_TEXT)
     response = respond_asset(request, asset)
-    # A file that changes gets another name, so caches may keep this one.
+    # The name has a digest of the content.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    # These files do not need a token, so they do not vary with Authorization.
-    response.headers["Vary"] = VARY
+    response.headers["Vary"] = VARY  # Not Authorization: the file is public.
     return response
 
 
@@ -80,32 +76,31 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
     """POST /-/add: store a new bookmark."""
     form = BookmarkForm.read(sent)
     fields = rules.clean(form.fields())
-    with service.store.transaction() as folder:
-        existing = folder.holder(fields["uri"])
+    with service.store.transaction() as transaction:
+        existing = transaction.holder(fields["uri"])
         if existing:
             page = refused_form.write_existing(form, existing, service.site(request))
             return respond_page(page, "409 Conflict")
-        entry = folder.put(rules.create(fields, folder.mint()))
+        entry = transaction.put(rules.create(fields, transaction.mint()))
     return _return_from(service, request, form, entry)
 
 
 @form_handler(refused_form.write_refused)
 def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Response:
-    """POST /-/edit/{id}: store the fields that the user has changed in the form.
+    """POST /-/edit/{id}: store the fields that the user has changed.
 
-    Fields that another client has changed meanwhile keep their new values. If both have
-    changed the same field, respond with both versions.
+    If another client has changed the same field meanwhile, show both versions.
     """
     form = BookmarkForm.read(sent)
     fields = rules.clean(form.fields())
-    with service.store.transaction() as folder:
-        entry = folder.get(bookmark)
+    with service.store.transaction() as transaction:
+        entry = transaction.get(bookmark)
         changes, conflicts = form.changes(entry, fields)
         if conflicts:
             site = service.site(request)
             page = refused_form.write_two_versions(form, entry, changes, conflicts, site)
             return respond_page(page, "412 Precondition Failed")
-        entry = folder.put(rules.update(entry.bookmark, changes), entry)
+        entry = transaction.put(rules.update(entry.bookmark, changes), entry)
     return _return_from(service, request, form, entry)
 
 
@@ -113,10 +108,10 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
 
 
 def import_file(service: Service, request: Request) -> Response:
-    """POST /-/import: import a file, and respond with a report."""
+    """POST /-/import: import a file and report the result."""
     format = negotiate(request, (formats.JSON, formats.HTML))
     require = functools.partial(require_conditions, request)
-    require(service.store.state())  # Check before reading the file.
+    require(service.store.state())  # Before the file is read.
     importer = Importer(service.store, require)
     report = importer.import_all(read_files(request))
     if format is formats.HTML:
@@ -129,7 +124,7 @@ def _return_from(service: Service, request: Request, form: BookmarkForm, entry: 
     id = entry.bookmark.id
     address = site.bookmark_url(id)
     if form.closes_window:
-        address += "?close=1"  # The page's script then closes the window.
+        address += "?close=1"  # A script closes the window.
     elif form.list_query is not None:
         address = list_address(site.url, form.list_query, id)
     return see_other(address)

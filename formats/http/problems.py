@@ -20,11 +20,11 @@ from formats.listing import Site
 from storage import errors
 
 log = logging.getLogger("bookmarks")
-MAX_LOGGED_PATH = 200  # In characters, because a client can send a long path.
+_MAX_LOGGED_CHARACTERS = 200
 _RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
-# A client that accepts only application/json gets PROBLEM_JSON, too.
+# A client that accepts application/json gets PROBLEM_JSON.
 _PROBLEM_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
 STATUS_BY_ERROR: Mapping[type[Exception], int] = {
@@ -44,14 +44,13 @@ STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 
 
 def problem_of(request: Request, error: Exception, site: Site) -> Problem:
-    """Return the problem to report for an exception, and log errors of the service."""
+    """Return the problem for an exception. Logs internal and disk errors."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
     status = STATUS_BY_ERROR.get(type(error))
     if status is None:
         return _log_internal_error(request)
     problem = Problem(status, str(error))
-    problem.is_outcome_unknown = isinstance(error, errors.OutcomeUnknown)
     if status == 503:
         problem.headers["Retry-After"] = _RETRY_SECONDS
     match error:
@@ -61,20 +60,23 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
             problem.bookmark_url = site.bookmark_url(error.id)
         case errors.Gone():
             problem.deleted = error.deleted
-        case errors.Full() | errors.Unavailable():  # OutcomeUnknown is Unavailable, too.
+        case errors.OutcomeUnknown():
+            problem.is_outcome_unknown = True
+            _log_disk_error(request, error)
+        case errors.Full() | errors.Unavailable():
             _log_disk_error(request, error)
     return problem
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return the response to an error: a problem document, or a page for a browser."""
+    """Respond to an error with a problem document, or with a page for a browser."""
     problem = problem_of(request, error, site)
     response = _represent(request, problem, site)
     response.status = problem.status_line
-    # The login page has another WWW-Authenticate than the problem.
+    # The login page has its own WWW-Authenticate.
     response.headers = problem.headers | response.headers
     if problem.status == 410:
-        # The id is never used again, so caches may keep the response.
+        # A deleted id is never used again.
         scope = "private" if site.has_login else "public"
         response.headers["Cache-Control"] = f"{scope}, max-age=86400"
     return response
@@ -85,7 +87,7 @@ def _represent(request: Request, problem: Problem, site: Site) -> Response:
         return respond_with(PROBLEM_JSON, _document(problem))
     if problem.status == 401:
         response = respond_login_page(request, site)
-        # With Basic, the browser would open a password dialog over the page.
+        # Basic would open a password dialog over the page.
         response.headers["WWW-Authenticate"] = BEARER
         return response
     return respond_with(HTML, write_problem(problem, site))
@@ -93,8 +95,7 @@ def _represent(request: Request, problem: Problem, site: Site) -> Response:
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        # The status names the kind of problem (RFC 9457 section 4.2.1).
-        "type": "about:blank",
+        "type": "about:blank",  # RFC 9457 section 4.2.1
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,
@@ -109,7 +110,7 @@ def _document(problem: Problem) -> bytes:
 
 
 def _log_internal_error(request: Request) -> Problem:
-    # The client does not get the exception, which may show secrets.
+    # Only log the exception: it may show secrets.
     number = secrets.token_hex(8)
     path = _logged_path(request)
     log.exception("error %s at %s %r", number, request.method, path)
@@ -129,4 +130,4 @@ def _log_disk_error(request: Request, error: Exception) -> None:
 def _logged_path(request: Request) -> str:
     host: str = request.environ.get(HOST_VARIABLE, "")
     path: str = request.environ.get("PATH_INFO", "")
-    return (host + path)[:MAX_LOGGED_PATH]
+    return (host + path)[:_MAX_LOGGED_CHARACTERS]

@@ -11,16 +11,16 @@ from wsgiref.types import WSGIApplication
 
 from formats.http.request import MAX_BODY, MAX_FILE
 
-# Sizes are in bytes, times in seconds.
+# In bytes and seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # More than the service accepts, so that waitress does not refuse a body in plain text.
+    # More than the service accepts: waitress would refuse a body in plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # If a response has more unsent bytes, its thread waits for the client.
+    # A larger response would keep its thread busy until it is sent.
     "outbuf_high_watermark": 1024**3,
-    # A connection needs up to 3 file descriptors, and a process usually has 1,024.
+    # A connection needs up to 3 of the usual 1,024 file descriptors.
     "connection_limit": 300,
 }
 READING_THREADS = 4
@@ -31,22 +31,18 @@ STOP_SECONDS = 4.0
 
 
 def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str | None) -> Any:
-    """Return a server. On SIGTERM or SIGINT, it finishes the current requests and stops.
-
-    Raises OSError if it cannot listen.
-    """
-    # Other commands start faster without waitress.
+    """Return a server, which stops on SIGTERM or SIGINT. Raises OSError."""
+    # Imported here, so that other commands start faster.
     from formats.http.waitress_fixes import Dispatcher
 
-    # Block the signals in all threads, so that only `sigwait` receives them.
+    # Only `sigwait` receives signals that are blocked.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
-    # waitress keeps its connections here, where `stop_on_signal` finds unsent bytes.
-    channels: dict[int, Any] = {}
+    channels: dict[int, Any] = {}  # The connections of waitress.
     settings = {
         **WAITRESS_SETTINGS,
         "map": channels,
-        "_dispatcher": dispatcher,  # Private, but the only setting for threads that write.
+        "_dispatcher": dispatcher,  # There is no public setting.
     }
     if trusted_proxy:
         settings["trusted_proxy"] = trusted_proxy
@@ -64,7 +60,7 @@ def _listen(
 
     from formats.http.waitress_fixes import GuardedChannel
 
-    # waitress has no setting for the class of its connections.
+    # waitress has no setting for this class.
     waitress.server.BaseWSGIServer.channel_class = GuardedChannel
     try:
         return waitress.create_server(app, host=host, port=port, **settings)
@@ -80,17 +76,16 @@ def _cannot_listen(host: str, port: int, reason: str | None) -> OSError:
 
 
 def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
-    """Wait for a signal, then for unfinished responses, and end the process."""
+    """Wait for a signal and for unfinished responses, and end the process."""
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        time.sleep(0.1)  # Meanwhile, the main thread reads requests that have arrived.
+        time.sleep(0.1)  # The main thread reads requests that have arrived.
         if dispatcher.is_idle() and not _is_sending(channels):
             break
-    # `sys.exit` would end only this thread.
-    os._exit(0)
+    os._exit(0)  # `sys.exit` would end only this thread.
 
 
 def _is_sending(channels: Mapping[int, Any]) -> bool:
-    # `channels` also has the listening socket, which has no `total_outbufs_len`.
+    # The listening socket has no `total_outbufs_len`.
     return any(getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))

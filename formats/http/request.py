@@ -22,30 +22,29 @@ from storage.nesting import outside_strings
 log = logging.getLogger("bookmarks")
 
 MAX_BODY = MAX_ENTRY  # The bytes of one bookmark, or of a form.
-MAX_FILE = 32 * 1024 * 1024  # The bytes of the files to import.
-MAX_JSON_CONTAINERS = 500_000  # The objects and arrays in a document.
+MAX_FILE = 32 * 1024 * 1024  # The bytes of all files to import.
+MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
 MAX_JSON_VALUES = 2_000_000
-# The decoder blocks all other threads until it ends an object.
+# The JSON decoder blocks other threads until the next object.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 SEND_FILES_TEXT = "A file of bookmarks goes to POST /-/import"
-# A body without a uri may be a file of bookmarks.
 URI_MISSING_TEXT = f"is required. {SEND_FILES_TEXT}"
 
 
 def query_parameters(request: Request) -> Parameters:
-    """Return the names and values of the query. Raises Malformed."""
+    """Return the pairs of the query. Raises Malformed."""
     query = request.environ.get("QUERY_STRING")
     if not query:
         return []
     try:
-        # WSGI has decoded the query as Latin-1.
+        # WSGI variables are decoded as Latin-1.
         return form.parse_pairs(query.encode("latin-1"))
     except Malformed as error:
         raise Malformed(f"The query cannot be read. {error}") from None
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values of a form. Raises HTTPError, Malformed or Invalid."""
+    """Return the pairs of a form. Raises HTTPError, Malformed or Invalid."""
     media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -58,14 +57,14 @@ def read_fields(
 ) -> dict[str, object]:
     """Return the fields in the body. Raises HTTPError, Malformed or Invalid.
 
-    The error for another media type ends with the hint.
+    The error for a wrong media type ends with the hint.
     """
     media_type, parameters = _check_type(request, readers, hint=hint)
     return readers[media_type](_read_body(request), parameters)
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the field that is the whole body. Raises HTTPError or Malformed."""
+    """Return the body as the value of a field. Raises HTTPError or Malformed."""
     media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -80,12 +79,12 @@ def read_field(request: Request, field: str) -> object:
 
 
 def read_files(request: Request) -> Iterator[ImportedEntry]:
-    """Return the entries of the file in the body, or of the files in a form.
+    """Read the file in the body, or the files in a form.
 
     Raises HTTPError, Malformed or Invalid.
     """
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # The boundaries and headers of a multipart form do not count as files.
+    # A form has more than the files.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -103,7 +102,7 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     if format == "json":
         limit_json(data)
     entries = read_entries(data, format, file_name)
-    # Read the first entry now, because a file without entries raises Malformed.
+    # Raise Malformed now if there are no entries.
     first = list(islice(entries, 1))
     return chain(first, entries)
 
@@ -111,15 +110,14 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
 def limit_json(document: bytes) -> None:
     """Raise HTTPError 413 if decoding would take long or block other requests."""
     utf_8 = decode(document).encode()  # The document may be UTF-16.
-    # Commas count the values, and opening brackets the objects and arrays.
+    # Count objects and arrays by brackets, and values by commas.
     punctuation = outside_strings(utf_8, b"{[,")
     if punctuation.count(b"{") + punctuation.count(b"[") > MAX_JSON_CONTAINERS:
         raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
     if punctuation.count(b",") >= MAX_JSON_VALUES:
         raise _too_many(MAX_JSON_VALUES, "values")
-    # While the decoder reads values without an object, no other thread runs.
-    longest_run = max(part.count(b",") for part in punctuation.split(b"{"))
-    if longest_run >= MAX_JSON_VALUES_WITHOUT_OBJECT:
+    commas_between_objects = [part.count(b",") for part in punctuation.split(b"{")]
+    if max(commas_between_objects) >= MAX_JSON_VALUES_WITHOUT_OBJECT:
         items = "values without an object between them"
         raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, items)
 
@@ -187,26 +185,26 @@ def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
 
 
 def _content_length(request: Request) -> int | None:
-    """Return None if the whole WSGI input is the body."""
+    """Return None if the length of the body is unknown."""
     length: int | None = request.content_length
     if length is not None:
         return length
     if request.environ.get("wsgi.input_terminated"):
-        return None  # The server has decoded a chunked body.
-    if "HTTP_TRANSFER_ENCODING" in request.environ:  # RFC 9110 section 15.5.12
+        return None  # The body was sent in chunks.
+    if "HTTP_TRANSFER_ENCODING" in request.environ:
         raise HTTPError(411, "This server needs the Content-Length of the body.")
     return 0
 
 
 def _read_up_to(request: Request, size: int) -> bytes:
-    """Return `size` bytes of the body, or all if it has less."""
+    """Return `size` bytes of the body, or fewer at its end."""
     chunks = []
     try:
         # `read` may return fewer bytes.
         while size and (chunk := request.environ["wsgi.input"].read(size)):
             chunks.append(chunk)
             size -= len(chunk)
-    except Exception as error:  # Every WSGI server has its own exceptions.
+    except Exception as error:  # WSGI servers have their own exceptions.
         log.warning("A body cannot be read to its end: %r", error)
         raise Malformed("The body cannot be read to its end.") from error
     return b"".join(chunks)

@@ -14,7 +14,6 @@ NO_CONTENT = "204 No Content"
 SEE_OTHER = "303 See Other"
 NOT_MODIFIED = "304 Not Modified"
 
-# These headers of a request decide the format and the compression.
 VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = {
     "Content-Security-Policy": (
@@ -23,13 +22,13 @@ COMMON_HEADERS = {
         "base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    # With `no-referrer`, browsers would send forms with `Origin: null`.
+    # With `no-referrer`, browsers send forms with `Origin: null`.
     "Referrer-Policy": "same-origin",
 }
 
 
 class HTTPError(Exception):
-    """An error response. The keyword `Retry_After` sets the header `Retry-After`."""
+    """An error response. The keyword `Retry_After` sets Retry-After."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -41,7 +40,7 @@ class HTTPError(Exception):
 
 @dataclass(slots=True)
 class Response:
-    status: str  # Such as "200 OK".
+    status: str  # Like "200 OK".
     headers: dict[str, str]
     body: bytes = b""
 
@@ -52,17 +51,14 @@ def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
 
 
 def see_other(url: str) -> Response:
-    """Redirect a browser to the page at `url` (RFC 9110 section 15.4.4)."""
+    """Redirect a browser to the page at `url`."""
     # WSGI servers may require a Content-Type.
     headers = {"Location": url, "Content-Type": "text/plain", "Content-Length": "0"}
     return Response(SEE_OTHER, headers)
 
 
 def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
-    """Add the headers of every response.
-
-    `is_public` means that the response shows only public bookmarks.
-    """
+    """Add the headers of every response. A public one shows only public bookmarks."""
     headers = response.headers
     cache_control = "no-cache"
     vary = VARY
@@ -70,7 +66,7 @@ def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool)
         cache_control = "private, no-cache"
         vary = f"{VARY}, Authorization, Cookie"
         if headers.get("Content-Type") == HTML and not is_public:
-            # After a logout, the Back button must not show this page.
+            # The Back button must not show the page after a logout.
             cache_control = "private, no-store"
     headers.setdefault("Cache-Control", cache_control)
     headers.setdefault("Vary", vary)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from msgspec.structs import replace
 from webob import Request
 
 from formats.html.assets import FILE_NAME
@@ -22,34 +23,33 @@ from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE_TEXT = "There is nothing at this address."
-# The patterns of the variables of path templates, except {field}.
+# The patterns of path variables. Those of {field} are in the routes.
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
     "button": "delete|read|unread",
     "file": FILE_NAME,
     "other": "[^/]+",
-    "number": "[0-9]{1,10}",  # An id in linkding's API, a number of 31 bits.
+    "number": "[0-9]{1,10}",  # An id in linkding's API.
     "verb": "archive|unarchive",
 }
 
 
 @dataclass
 class Service:
-    """What every handler gets: one object for the owner, and one for visitors."""
+    """What handlers get. The owner and visitors have one each."""
 
     folder: Path
     access_control: AccessControl
-    configured_site: Site | None  # If None, each request names the address.
+    configured_site: Site | None  # None: taken from each request.
     open_caches: Callable[[], Caches]
-    is_visitor: bool  # Without a token.
+    is_visitor: bool
     _caches: Caches | None = None
 
     @property
     def cache(self) -> ResponseCache:
         """The cache of responses, opened with its store at the first use."""
-        # Not a `cached_property`, which in Python 3.11 would make all hosts wait while the
-        # folder of one host is opened.
+        # In Python 3.11, `cached_property` would lock all services.
         if self._caches is None:
             self._caches = self.open_caches()
         if self.is_visitor:
@@ -58,72 +58,72 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The store. For visitors, it is a `Reader`, which has no private bookmarks."""
-        # Visitors reach only handlers that call methods of `Reader`.
+        """The store or, for visitors, a `Reader` of the public bookmarks."""
+        # The handlers for visitors use only methods of `Reader`.
         return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:
-        """Return the address of the service, and what all its pages show."""
-        address = self.configured_site or requested_site(request)
+        """Return the site as this request sees it."""
+        site = self.configured_site or requested_site(request)
         has_login = bool(self.access_control.tokens)
         if self.is_visitor:
-            return Site(address.url, address.path, has_login, is_visitor=True)
-        return Site(
-            address.url,
-            address.path,
-            has_login,
+            return replace(site, has_login=has_login, is_visitor=True)
+        return replace(
+            site,
+            has_login=has_login,
             count_unread=self._count_unread,
-            host_tags=lambda uri: self.store.host_tags(uri),
+            host_tags=self._host_tags,
         )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
         return View(self.site(request), parameters)
 
     def _count_unread(self) -> int:
-        # An old number is better than an error page, which would lose a typed form.
-        with suppress(StorageError):
-            if not self.store.lacks_inotify():  # Otherwise a refresh is slow.
+        with suppress(StorageError):  # An old count is better than an error page.
+            refresh_is_slow = self.store.lacks_inotify()
+            if not refresh_is_slow:
                 self.store.refresh()
         return self.store.count(UNREAD)
+
+    def _host_tags(self, uri: str) -> Sequence[str]:
+        return self.store.host_tags(uri)
 
 
 @dataclass(frozen=True)
 class Route:
-    """A path template such as `/{id}/{field}`, with handlers by method."""
+    """A path template, such as `/{id}/{field}`, and its handlers by method."""
 
     template: str
     handlers: Mapping[str, Callable[..., Response]]
-    fields: Sequence[str] = ()  # The values of {field} in the template.
+    fields: Sequence[str] = ()  # What {field} may be.
 
     @property
     def allow(self) -> str:
-        """The value of the header Allow (RFC 9110 section 10.2.1)."""
+        """The value of the header Allow."""
         methods = {*self.handlers, "OPTIONS"}
         if "GET" in methods:  # The handler of GET serves HEAD, too.
             methods.add("HEAD")
         return ", ".join(sorted(methods))
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the values of the template's variables, or None for another path."""
+        """Return the values of the variables, or None for another path."""
         if match := self._pattern.fullmatch(path):
             return match.groupdict()
         return None
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
-        pattern = re.escape(self.template)
         patterns = {**_PATTERNS, "field": "|".join(self.fields)}
-        for name, value in patterns.items():
-            variable = re.escape(f"{{{name}}}")
-            pattern = pattern.replace(variable, f"(?P<{name}>{value})")
-        return re.compile(pattern)
+        groups = {name: f"(?P<{name}>{pattern})" for name, pattern in patterns.items()}
+        escaped = self.template.replace(".", r"\.")
+        return re.compile(escaped.format(**groups))
 
 
 @dataclass(frozen=True)
 class Router:
-    """The interface for programs, for people or for linkding's clients."""
+    """The routes and the error responses of one interface."""
 
-    paths: re.Pattern[str]  # Matches the beginnings of its paths.
+    paths: re.Pattern[str]  # Matches how the paths begin.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
 
@@ -135,7 +135,7 @@ class Router:
         handler = route.handlers.get(method)
         if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:  # For a deleted bookmark, 410 rather than 404 or 405.
+        if "id" in arguments:  # For a deleted bookmark, 410 and not 404 or 405.
             service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE_TEXT)

@@ -27,26 +27,26 @@ HOST = re.compile(
     """,
     re.VERBOSE,
 )
-# These paths need no token, because their handlers do not open the store.
-_PATH_WITHOUT_STORE = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
+# These paths show no bookmarks, so they need no token.
+_PATH_WITHOUT_BOOKMARKS = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
 # The only page below `/-/` that visitors may read.
 _VISITORS_PAGE = "/-/tools"
-# Another site cannot make a browser send these schemes.
+# A browser never sends these by itself.
 _TOKEN_SCHEMES = ("bearer", "token")
 BEARER = 'Bearer realm="Bookmarks"'
-# Basic comes first, because Chromium answers only the first challenge.
+# Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
 _UNAUTHORIZED_TEXT = (
     "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
 )
-_MIGHT_BE_DNS_REBINDING_TEXT = (
+_UNKNOWN_HOST_TEXT = (
     "A service that has no token does not answer to the host {host}. If the service has this name, "
     "start it with `--base-url {scheme}://{host}`."
 )
 _CROSS_SITE_TEXT = (
-    "A page of another site cannot change anything here, so a change with the login of a browser "
-    "must have the header Origin or Sec-Fetch-Site. A browser extension or a script must send a "
-    "valid token as `Authorization: Bearer TOKEN`."
+    "This change may come from another site. A browser must send the header Origin or "
+    "Sec-Fetch-Site. An extension or a script must send a valid token as "
+    "`Authorization: Bearer TOKEN`."
 )
 
 
@@ -56,8 +56,7 @@ class AccessControl:
 
     tokens: Sequence[bytes]  # Without tokens, everybody may read and write.
     public_read: bool  # Visitors without a token may read public bookmarks.
-    # The address of the service. `//HOST` has the scheme of each request.
-    base_url: str | None = None
+    base_url: str | None = None  # `//HOST` leaves the scheme to each request.
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def is_owner(self, request: Request) -> bool:
@@ -75,41 +74,41 @@ class AccessControl:
         host = requested_host(request)
         if not self.tokens:
             self._check_host(request, host)
-        elif not is_owner and environ.get("HTTP_AUTHORIZATION"):
+        has_wrong_token = not is_owner and environ.get("HTTP_AUTHORIZATION")
+        if has_wrong_token:
             self.failed_logins.log(client_address(environ))
         is_change = environ["REQUEST_METHOD"] not in SAFE_METHODS
         if is_change and self._may_be_cross_site(request, is_owner):
             raise HTTPError(403, _CROSS_SITE_TEXT)
-        if not is_owner and not self._needs_no_token(environ):
+        is_allowed = is_owner or self._is_open_to_visitors(environ)
+        if not is_allowed:
             raise HTTPError(401, _UNAUTHORIZED_TEXT, WWW_Authenticate=_challenge(environ))
 
     def _check_host(self, request: Request, host: str | None) -> None:
-        """Raise HTTPError if another site may have reached the service by DNS rebinding."""
+        """Refuse a host name that may come from DNS rebinding."""
         # A request without Host does not come from a browser.
         if host and not _is_own_host(host, self.base_url):
-            detail = _MIGHT_BE_DNS_REBINDING_TEXT.format(scheme=request.scheme, host=host)
+            detail = _UNKNOWN_HOST_TEXT.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
 
     def _may_be_cross_site(self, request: Request, is_owner: bool) -> bool:
-        """Return whether a page of another site may have sent this change."""
+        """Return whether another site may have sent this change."""
         environ = request.environ
-        has_credentials = bool(self.tokens) and is_owner
-        if has_credentials and _authorization_scheme(environ) in _TOKEN_SCHEMES:
+        is_logged_in = is_owner and bool(self.tokens)
+        if is_logged_in and _authorization_scheme(environ) in _TOKEN_SCHEMES:
             return False
         fetch_site: str = environ.get("HTTP_SEC_FETCH_SITE", "")
-        if fetch_site == "same-origin":
-            return False
-        if fetch_site and fetch_site != "none":  # "none": the user typed the address.
-            return True
+        if fetch_site not in ("", "none"):
+            return fetch_site != "same-origin"
         if not fetch_site and "HTTP_ORIGIN" in environ:
             return environ["HTTP_ORIGIN"] not in _own_origins(request.host_url, self.base_url)
-        # No header names the sender. With the login cookie, this may be an old browser that
-        # sends a form of another site. Without the cookie, it is a script.
-        return has_credentials and "HTTP_AUTHORIZATION" not in environ
+        # Scripts send neither header, nor do old browsers. Only browsers have the cookie.
+        uses_cookie = "HTTP_AUTHORIZATION" not in environ
+        return is_logged_in and uses_cookie
 
-    def _needs_no_token(self, environ: WSGIEnvironment) -> bool:
+    def _is_open_to_visitors(self, environ: WSGIEnvironment) -> bool:
         path = environ.get("PATH_INFO", "")
-        if uses_no_store(path):
+        if needs_no_bookmarks(path):
             return True
         if not self.public_read or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return False
@@ -118,9 +117,9 @@ class AccessControl:
         return not path.startswith("/-/") or path == _VISITORS_PAGE
 
 
-def uses_no_store(path: str) -> bool:
-    """Return whether the path shows no bookmarks, such as that of a style sheet."""
-    return _PATH_WITHOUT_STORE.fullmatch(path) is not None
+def needs_no_bookmarks(path: str) -> bool:
+    """Return whether the path shows no bookmarks: a style sheet, for example."""
+    return _PATH_WITHOUT_BOOKMARKS.fullmatch(path) is not None
 
 
 def _authorization_scheme(environ: WSGIEnvironment) -> str:
@@ -129,15 +128,14 @@ def _authorization_scheme(environ: WSGIEnvironment) -> str:
 
 
 def _challenge(environ: WSGIEnvironment) -> str:
-    # For Basic, a browser opens a password dialog. Requests of browser extensions must not
-    # open it: they have Sec-Fetch-Site or a token.
+    # Basic makes browsers open a password dialog, which extensions must not cause.
     if "HTTP_SEC_FETCH_SITE" in environ or _authorization_scheme(environ) in _TOKEN_SCHEMES:
         return BEARER
     return _BASIC_OR_BEARER
 
 
 def requested_host(request: Request) -> str | None:
-    """Return Host, or None if HTTP/1.0 leaves it out. Raises HTTPError."""
+    """Return Host, or None if a request of HTTP/1.0 has none. Raises HTTPError."""
     host: str | None = request.environ.get("HTTP_HOST")
     if host is None:
         if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
@@ -148,10 +146,10 @@ def requested_host(request: Request) -> str | None:
     return host
 
 
-def host_name(url: str) -> str:
-    """Return the host in an address, without a final dot, or ""."""
+def host_name(host: str) -> str:
+    """Return the host without its port and without a final dot, or ""."""
     try:
-        return (urlsplit(url).hostname or "").removesuffix(".")
+        return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:
         return ""
 
@@ -168,21 +166,17 @@ def is_loopback(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _is_own_host(host: str, base_url: str | None) -> bool:
-    name = host_name("//" + host)
-    if base_url is not None and name == host_name(base_url):
+    name = host_name(host)
+    if base_url is not None and name == host_name(urlsplit(base_url).netloc):
         return True
     return is_loopback(name)
 
 
-def _own_origins(requested_url: str, base_url: str | None) -> list[str]:
-    """Return the origins of the service (RFC 6454 section 6.2).
-
-    Behind a proxy, the requested address may differ from `base_url`.
-    """
-    configured = urlsplit(urljoin(requested_url, base_url or ""))
+def _own_origins(requested_origin: str, base_url: str | None) -> list[str]:
+    """Return the origins of the service (RFC 6454 section 6.2)."""
+    configured = urlsplit(urljoin(requested_origin, base_url or ""))
     configured_origin = f"{configured.scheme}://{configured.netloc}"
-    if urlsplit(requested_url).netloc == configured.netloc:
-        # Do not trust the requested scheme: an attacker in the network can forge a page of
-        # this host with http.
+    if urlsplit(requested_origin).netloc == configured.netloc:
+        # Not the requested scheme: with http, an attacker can forge pages of this host.
         return [configured_origin]
-    return [configured_origin, requested_url]
+    return [configured_origin, requested_origin]  # A proxy may change the host.

@@ -1,20 +1,18 @@
-"""Fill the form that adds a bookmark from the texts that a phone has shared."""
+"""Read what a phone has shared into the form for a new bookmark."""
 
 import re
 from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-# At the end of an address, these belong to the sentence.
-_PUNCTUATION = ".,;:!?'\"’”»"
-# A closing bracket at the end belongs to the address if the opening bracket is in it.
+_PUNCTUATION_AFTER_ADDRESS = ".,;:!?'\"’”»"
 _BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     """Return the form's values for a shared `title`, `text` and `uri`.
 
-    Most apps share a text with the address. The rest of the text becomes the title or,
-    if the app shares a title, the description.
+    Without a uri, `text` has it. The rest of `text` becomes the title, or the
+    description if there is a title.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()
@@ -31,7 +29,7 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a text, without the punctuation after it."""
+    """Return the first web address in a text, or ""."""
     match = _ADDRESS.search(text)
     if not match:
         return ""
@@ -44,11 +42,12 @@ def _find_address(text: str) -> str:
 def _ends_with_punctuation(address: str) -> bool:
     last = address[-1]
     if last in _BRACKETS:
-        return _BRACKETS[last] not in address
-    return last in _PUNCTUATION
+        is_part_of_address = _BRACKETS[last] in address
+        return not is_part_of_address
+    return last in _PUNCTUATION_AFTER_ADDRESS
 
 
 def _remove_address(text: str, address: str) -> str:
-    """Return a text without the address: "Title - URL" gives "Title"."""
+    """Return "Title" for the text "Title - URL"."""
     rest = text.removeprefix(address).removesuffix(address)
     return rest.strip(" \n:-–")

@@ -21,7 +21,7 @@ from storage.transaction import Transaction
 
 
 def show_similar(service: Service, request: Request) -> Response:
-    """GET /-/similar: the bookmarks whose addresses differ only a little."""
+    """GET /-/similar: the groups of bookmarks with similar addresses."""
     newest_first = service.store.select(Query()).entries
     groups = find_similar(reversed(newest_first))
     return respond_page(write_similar(groups, service.site(request)))
@@ -29,10 +29,9 @@ def show_similar(service: Service, request: Request) -> Response:
 
 @form_handler(write_not_done)
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/keep/{id}: merge similar bookmarks into one, which gets the tags of all.
+    """POST /-/keep/{id}: add the tags of other bookmarks to this one, and delete them.
 
-    The bookmarks named in `others` are deleted. Nothing is done if a bookmark of the group
-    has changed since the page was made.
+    Does nothing if any of them has changed since the page was made.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_MEMBERS_SHOWN:
@@ -41,22 +40,22 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
     changes = ChangedBookmarks(
         is_deletion=True, can_be_restored=service.store.trash.keep_deleted != 0
     )
-    with service.store.transaction() as folder:
-        kept = folder.get(bookmark)
-        others = [folder.get(id) for id in sorted(other_ids)]
+    with service.store.transaction() as transaction:
+        kept = transaction.get(bookmark)
+        others = [transaction.get(id) for id in sorted(other_ids)]
         for entry in (kept, *others):
             if shown_version(entry) not in shown_versions:
                 changes.changed_meanwhile.append(entry)
         if not changes.changed_meanwhile:
-            _merge(folder, kept, others)
+            _merge(transaction, kept, others)
             changes.done = [entry.bookmark for entry in others]
     return respond_changed(changes, service.site(request), list_query=None)
 
 
-def _merge(folder: Transaction, kept: Entry, others: Sequence[Entry]) -> None:
+def _merge(transaction: Transaction, kept: Entry, others: Sequence[Entry]) -> None:
     tags = list(kept.bookmark.tags)
     for entry in others:
         tags += entry.bookmark.tags
-        folder.delete(entry)
+        transaction.delete(entry)
     fields = rules.clean({"tags": tags})
-    folder.put(rules.update(kept.bookmark, fields), kept)
+    transaction.put(rules.update(kept.bookmark, fields), kept)

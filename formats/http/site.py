@@ -1,4 +1,4 @@
-"""Make a Site: the service's address, as it is configured or as a request names it."""
+"""The address of the service, from the options or from a request."""
 
 import functools
 from urllib.parse import quote, urlsplit
@@ -9,7 +9,6 @@ from formats.http.security import HOST
 from formats.listing import Site
 from storage.errors import Invalid
 
-# The variables of the WSGI environment that determine the address.
 ADDRESS_VARIABLES = (
     "wsgi.url_scheme",
     "HTTP_HOST",
@@ -17,16 +16,16 @@ ADDRESS_VARIABLES = (
     "SERVER_PORT",
     "SCRIPT_NAME",
 )
-_MAX_VALUE = 4096  # In characters. Longer values are cut, because all links repeat them.
-_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
-# A path may have these unencoded (RFC 3986 section 3.3).
-_PATH_CHARACTERS = "/!$&'()*+,;=:@~"
+_MAX_CHARACTERS = 4096  # Of each variable, because all links repeat them.
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+# RFC 3986 section 3.3
+_UNQUOTED_IN_PATH = "/!$&'()*+,;=:@~"
 
 
 def requested_site(request: Request) -> Site:
-    """Return the address of the service, as the request names it."""
+    """Return the site at the requested address."""
     environ = request.environ
-    values = [environ.get(name, "")[:_MAX_VALUE] for name in ADDRESS_VARIABLES]
+    values = [environ.get(name, "")[:_MAX_CHARACTERS] for name in ADDRESS_VARIABLES]
     return _make_site(*values)
 
 
@@ -36,13 +35,13 @@ def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -
         scheme = "http"
     if not host:
         host = f"{name or 'localhost'}:{port or '80'}"
-    # WSGI has decoded the path as Latin-1.
-    path = quote(script_name.encode("latin-1"), safe=_PATH_CHARACTERS)
+    # WSGI variables are decoded as Latin-1.
+    path = quote(script_name.encode("latin-1"), safe=_UNQUOTED_IN_PATH)
     return Site(f"{scheme}://{_without_default_port(scheme, host)}{path}", path)
 
 
 def parse_base_url(text: str | None) -> Site | None:
-    """Return the site at an address, or None without a text. Raises Invalid."""
+    """Return the site at a configured address, if there is one. Raises Invalid."""
     if not text:
         return None
     text = text.strip()
@@ -52,22 +51,22 @@ def parse_base_url(text: str | None) -> Site | None:
         raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
     host = _without_default_port(parts.scheme, parts.netloc.lower())
-    # With `%`, because the path may be percent-encoded already.
-    path = quote(parts.path.rstrip("/"), safe=_PATH_CHARACTERS + "%")
+    # With `%`, because the path may be encoded already.
+    path = quote(parts.path.rstrip("/"), safe=_UNQUOTED_IN_PATH + "%")
     return Site(f"{parts.scheme}://{host}{path}", path)
 
 
 def _without_default_port(scheme: str, host: str) -> str:
-    # The header Origin, which is compared with the address, has no default port (RFC 6454
-    # section 6.2).
-    return host.removesuffix(_DEFAULT_PORTS.get(scheme, "")).removesuffix(":")
+    # Browsers leave the default port out of Origin (RFC 6454 section 6.2).
+    port = _DEFAULT_PORTS.get(scheme, "")
+    return host.removesuffix(f":{port}").removesuffix(":")
 
 
 def _is_base_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError:  # For example, the port is not a number.
+    except ValueError:
         return False
     if not HOST.fullmatch(parts.netloc) or port == 0:
         return False

@@ -32,49 +32,46 @@ def show_trash(service: Service, request: Request) -> Response:
 
 
 class _Results(msgspec.Struct):
-    """The outcome for the bookmarks to restore."""
-
-    restored: list[str] = []  # The new ids.
-    # The ids of the bookmarks that now have the address of a deleted bookmark.
-    saved_again: list[str] = []
-    missing_count: int = 0  # The number of ids that were not in the trash.
+    new_ids: list[str] = []
+    conflicting_ids: list[str] = []  # Their bookmarks have the address of a deleted one.
+    missing_count: int = 0  # Of bookmarks that were not in the trash.
 
 
 @form_handler(write_not_done)
 def restore(service: Service, request: Request, fields: Fields) -> Response:
-    """POST /-/restore: put deleted bookmarks back, and return to the list or the trash."""
+    """POST /-/restore: put deleted bookmarks back."""
     results = _restore_all(service.store, _chosen_ids(fields))
     site = service.site(request)
-    if results.saved_again or results.missing_count:
+    if results.conflicting_ids or results.missing_count:
         return _respond_not_restored(service, site, results)
-    counts = {"restored": len(results.restored)}
+    counts = {"restored": len(results.new_ids)}
     if "_list" in fields:
-        id = results.restored[-1]
-        return see_other(list_address(site.url, fields["_list"], id, counts))
+        first_in_list = results.new_ids[-1]
+        return see_other(list_address(site.url, fields["_list"], first_in_list, counts))
     return see_other(with_query(f"{site.url}/-/trash", list(counts.items())))
 
 
 def _respond_not_restored(service: Service, site: Site, results: _Results) -> Response:
-    holders = []
-    for id in results.saved_again:
+    conflicting = []
+    for id in results.conflicting_ids:
         with suppress(StorageError):
-            holders.append(service.store.get(id).bookmark)
-    restored = len(results.restored)
-    page = write_not_restored(restored, holders, results.missing_count, site)
-    if restored:
+            conflicting.append(service.store.get(id).bookmark)
+    restored_count = len(results.new_ids)
+    page = write_not_restored(restored_count, conflicting, results.missing_count, site)
+    if restored_count:
         return respond_page(page)
     return respond_page(page, "409 Conflict")
 
 
 def _restore_all(store: Store, ids: list[str]) -> _Results:
-    """Restore the last bookmark first, because lists show the highest new id first."""
     results = _Results()
+    # Lists show the highest id first, so restore the first bookmark last.
     for outcome in change_in_batches(store, reversed(ids), _restore_one):
         match outcome:
             case Done(_, Conflict() as conflict):
-                results.saved_again.append(conflict.id)
+                results.conflicting_ids.append(conflict.id)
             case Done(_, Bookmark() as bookmark):
-                results.restored.append(bookmark.id)
+                results.new_ids.append(bookmark.id)
             case Failed(_, NotFound()):
                 results.missing_count += 1
             case Failed(_, error):
@@ -82,12 +79,11 @@ def _restore_all(store: Store, ids: list[str]) -> _Results:
     return results
 
 
-def _restore_one(folder: Transaction, id: str) -> Bookmark | Conflict:
-    """Restore a bookmark, or return Conflict, because raising it would end the batch."""
+def _restore_one(transaction: Transaction, id: str) -> Bookmark | Conflict:
     try:
-        return trash.restore(folder, id).bookmark
+        return trash.restore(transaction, id).bookmark
     except Conflict as error:
-        return error
+        return error  # Raising it would end the batch.
 
 
 @form_handler(write_not_done)
@@ -99,7 +95,7 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
             case Done():
                 erased += 1
             case Failed(_, NotFound()):
-                pass  # Another request has already erased or restored it.
+                pass  # Another request was faster.
             case Failed(_, error):
                 raise error
     address = f"{service.site(request).url}/-/trash"
