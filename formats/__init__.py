@@ -14,20 +14,20 @@ from storage.index import Entry
 # Part of entity tags, because another version may write other bytes.
 __version__ = "0.1.0"
 
-# From a body and the parameters of its media type, such as `boundary`, to fields.
+# Returns the fields in a body, given the parameters of its media type.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
-# Without `eq`, comparing and hashing are fast.
+# Formats are compared by identity.
 class Format(msgspec.Struct, frozen=True, eq=False):
     """A representation of bookmarks."""
 
     name: str
     media_type: str
-    aliases: tuple[str, ...] = ()  # In Accept.
+    aliases: tuple[str, ...] = ()  # In Accept, too.
     page_size: int | None = None  # The default `limit`.
     download_name: str = ""
-    is_page: bool = False  # It also shows other bookmarks.
+    is_page: bool = False  # It depends on other bookmarks, too.
 
     @property
     def bare_type(self) -> str:
@@ -41,10 +41,9 @@ BookmarkWriter = Callable[[Entry, View], Iterator[bytes]]
 # --- Writing ---
 
 _XML_TYPES = ("application/xml", "text/xml")
-_XBEL_TYPES = ("application/xbel+xml", *_XML_TYPES)
 
 JSON = Format("json", "application/json")
-XBEL = Format("xbel", "application/x-xbel", aliases=_XBEL_TYPES)
+XBEL = Format("xbel", "application/x-xbel", aliases=("application/xbel+xml", *_XML_TYPES))
 TEXT = Format("text", "text/plain; charset=utf-8")
 CSV = Format("csv", "text/csv; charset=utf-8; header=present")
 HTML = Format("html", HTML_TYPE, page_size=100, is_page=True)
@@ -69,6 +68,7 @@ LISTS_BY_NAME = {format.name: format for format in LISTS}
 
 # --- Reading one bookmark ---
 
+_XBEL_TYPES = (XBEL.media_type, *XBEL.aliases)
 _FORM_READERS: Mapping[str, Reader] = {
     "application/x-www-form-urlencoded": form.read,
     "multipart/form-data": form.read_multipart,
@@ -76,14 +76,12 @@ _FORM_READERS: Mapping[str, Reader] = {
 FORM_TYPES = tuple(_FORM_READERS)
 POST_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
-    "application/x-xbel": xbel.read,
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
 # XBEL leaves out empty fields, but PUT must replace them.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
-    "application/x-xbel": xbel.read_whole,
     **dict.fromkeys(_XBEL_TYPES, xbel.read_whole),
 }
 # For POST /tags and linkding's API.

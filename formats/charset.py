@@ -5,7 +5,7 @@ import re
 
 import webencodings
 
-# `surrogateescape` decodes an invalid byte 0x80 as U+DC80, and so on.
+# `surrogateescape` decodes invalid bytes to these characters.
 _SURROGATES = re.compile("[\udc80-\udcff]+")
 
 

@@ -33,9 +33,7 @@ def main(arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, ve
     arguments = list(arguments)
     if not _names_command(arguments):
         arguments.insert(0, "serve")
-    options = _parse(arguments, version)
-    options.make_app = make_app
-    options.make_host_app = make_host_app
+    options = _parse(arguments, make_app, make_host_app, version)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     return _run(options)
 
@@ -51,9 +49,7 @@ def configured_application(
     make_app: MakeApp, make_host_app: MakeApp, version: str
 ) -> WSGIApplication:
     """Return the application as the environment configures it."""
-    options = _parse(["serve"], version)
-    options.make_app = make_app
-    options.make_host_app = make_host_app
+    options = _parse(["serve"], make_app, make_host_app, version)
     # Without tokens, the application of one folder accepts only its own host names.
     app = configure(options, is_private=not options.hosts)
     app.open()
@@ -84,7 +80,9 @@ def _run(options: argparse.Namespace) -> int:
 # --- The parsers ---
 
 
-def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
+def _parse(
+    arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, version: str
+) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "bookmarks",
         description="A self-hosted bookmarks service.",
@@ -99,6 +97,7 @@ def _parse(arguments: Sequence[str], version: str) -> argparse.Namespace:
     _define_import(subparsers)
     _define_export(subparsers)
     _define_check(subparsers)
+    parser.set_defaults(make_app=make_app, make_host_app=make_host_app)
     options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
         # An empty value would let everybody in.

@@ -34,7 +34,7 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# Not replaced by a new file, which would break `>> FILE`.
+# Written directly: replacing /dev/stdout by a new file would break `>> FILE`.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STDOUT_DESCRIPTOR = 1
 _STDIN_DESCRIPTOR = 0
@@ -70,7 +70,7 @@ def _print_trash(trash: Sequence[Finding]) -> None:
     if kept_count:
         print(f"kept: {_deleted(kept_count)}, which can be put back")
     if expired_count:
-        print(f"kept: {_deleted(expired_count)}, whose time is over: --repair removes the rest")
+        print(f"kept: {_deleted(expired_count)}, which --repair removes")
 
 
 def _deleted(count: int) -> str:
@@ -139,7 +139,7 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
 
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file, and the error that ends them."""
+    """Yield the entries of a file. An error becomes a skipped entry."""
     file_name = "" if name == "-" else name
     try:
         yield from read_entries(_read(name), format, file_name)
@@ -165,7 +165,7 @@ def _deferred_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-    # `previous` is SIG_IGN in the background of a script.
+    # In the background of a script, `previous` is SIG_IGN.
     if received_signals and callable(previous):
         previous(signal.SIGINT, None)
 

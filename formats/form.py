@@ -9,20 +9,17 @@ from multipart import MultipartError, MultipartSegment, PushMultipartParser
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
 
-MAX_FIELDS = 2_000  # Such as one for each checked bookmark.
+MAX_FIELDS = 2_000
 _TOO_MANY_TEXT = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# Fields that may be repeated. Commas separate tags.
+# These fields may be repeated, and have tags separated by commas.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
-    "tag_names",  # linkding's name.
+    "tag_names",  # From clients of linkding.
 }
-# Fields that may be repeated. Values may contain commas.
-_REPEATED_FIELDS = {
-    "tag",  # In a filter.
-    "selected",  # An id.
-}
+# These fields may be repeated, too, but commas belong to their values.
+_REPEATED_FIELDS = {"tag", "selected"}
 
 
 def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
@@ -90,7 +87,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
 
 
 def _join_pieces(events: Iterable[MultipartSegment | bytearray | None]) -> list[_Part]:
-    """Return the parts. Events are a part's head, pieces of its value, and None."""
+    """Join the events of each part: its head, pieces of its value, and None."""
     parts: list[_Part] = []
     for event in events:
         if isinstance(event, MultipartSegment):
@@ -110,7 +107,7 @@ def _decode(value: bytearray) -> str:
 
 
 def fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return strings, and lists for fields that may be repeated, by name.
+    """Return fields by name. Fields that may be repeated have lists.
 
     Raises Invalid if another field is repeated.
     """

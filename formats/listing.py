@@ -27,9 +27,8 @@ _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 # For links from a form back to its list.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# The filters in the links of a page have at most so many characters.
-_MAX_CHARACTERS_PER_BOOKMARK = 2_500
-_LINKS_BESIDE_TAGS = 8
+_MAX_LINK_CHARACTERS_PER_BOOKMARK = 2_500
+_USUAL_LINKS = 8
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -98,14 +97,14 @@ class Listing:
 
     @cached_property
     def has_long_filter(self) -> bool:
-        """Whether the filter is too long to repeat in the links of a page."""
-        return not self.can_repeat_filter(_LINKS_BESIDE_TAGS)
+        """Whether the filter is too long for the usual links of a page."""
+        return not self.can_repeat_filter(_USUAL_LINKS)
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether so many links with the filter keep the page small."""
+        """Return whether so many links can repeat the filter without a huge page."""
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links
-        return size_of_links <= _MAX_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
+        return size_of_links <= _MAX_LINK_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
 
     @property
     def linked_filter(self) -> Parameters:
@@ -201,7 +200,7 @@ def list_address(
 
     `results` are shown above the list: `{"changed": 3}` as "3 bookmarks changed."
     """
-    # Another site may have forged the query.
+    # Keep only known parameters: another site may have forged the query.
     parameters = known_parameters(parse_qsl(list_query or ""), _LIST_QUERY_PARAMETERS)
     for name, number in results.items():
         parameters.append((name, str(number)))

@@ -19,15 +19,14 @@ def serve(options: argparse.Namespace) -> int:
     """Serve the bookmarks until a signal ends the process. Raises OSError or StorageError."""
     host, port = _parse_address(options.listen)
     host_name = host.strip("[]")
-    is_local = security.is_loopback(host_name)
-    app = configure(options, is_private=is_local and not _is_behind_proxy_of_hosts(options))
-    if not is_local or options.trusted_proxy or options.base_url:
+    app = configure(options, is_private=_is_private(options, host_name))
+    if _may_be_reached(options, host_name):
         place = options.token_file or "BOOKMARKS_TOKEN"
         credentials.warn_of_short_tokens(app.access_control.tokens, place)
     _set_log_levels()
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, host_name, port, options.trusted_proxy)
-    # The kernel chooses for port 0. A server with several addresses lacks the attribute.
+    # The port that the kernel chose for 0. Servers with several addresses lack the attribute.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     _open(app)
@@ -35,8 +34,16 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_behind_proxy_of_hosts(options: argparse.Namespace) -> bool:
-    return bool(options.hosts and options.trusted_proxy)
+def _is_private(options: argparse.Namespace, host_name: str) -> bool:
+    if options.hosts and options.trusted_proxy:
+        return False  # The proxy can pass on requests of other machines.
+    return security.is_loopback(host_name)
+
+
+def _may_be_reached(options: argparse.Namespace, host_name: str) -> bool:
+    if options.trusted_proxy or options.base_url:
+        return True
+    return not security.is_loopback(host_name)
 
 
 def _set_log_levels() -> None:

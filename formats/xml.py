@@ -173,7 +173,7 @@ class _AttributeDeclarations:
             raise Malformed("XML with a default value of an attribute is refused.")
 
 
-# 200 and 40 limit the search.
+# The bounds keep the search short.
 _CHARSET = re.compile(
     rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
 )

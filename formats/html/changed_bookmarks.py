@@ -7,7 +7,7 @@ import msgspec
 from formats.html import frame
 from formats.html.editor import shown_version, texts_of, values_html
 from formats.html.frame import cut, e
-from formats.html.parts import MAX_TITLE_CHARACTERS, host_html
+from formats.html.parts import MAX_TITLE_CHARACTERS, host_html, page_link
 from formats.html.trash import trash_link
 from formats.listing import Site
 from storage.bookmark import Bookmark
@@ -37,7 +37,7 @@ class ChangedBookmarks(msgspec.Struct):
 
     @property
     def all_failed(self) -> bool:
-        return self.unknown_count == 0 and self.known_count == len(self.failed)
+        return not (self.done or self.changed_meanwhile or self.unknown_count)
 
     @property
     def participle(self) -> str:
@@ -138,18 +138,11 @@ def _failed_html(changes: ChangedBookmarks, site: Site) -> str:
         reason = str(error)
         if isinstance(error, Gone | NotFound):
             reason = "There is no such bookmark."
-        links_by_reason.setdefault(reason, []).append(_link(bookmark, site))
+        links = links_by_reason.setdefault(reason, [])
+        links.append(f"<p>{page_link(bookmark, site)}</p>\n" if bookmark else "")
     html = ""
     for reason, links in links_by_reason.items():
         number = frame.number_of_bookmarks(len(links))
         html += f"<p>{number} left alone: {e(reason)}</p>\n"
         html += "".join(links)
     return html
-
-
-def _link(bookmark: Bookmark | None, site: Site) -> str:
-    if bookmark is None:
-        return ""
-    address = f"{site.path}/{bookmark.id}"
-    title = cut(bookmark.title, MAX_TITLE_CHARACTERS)
-    return f'<p><a href="{e(address)}"><bdi>{e(title)}</bdi></a></p>\n'

@@ -1,10 +1,9 @@
 """The report of an import, as a page."""
 
 from formats.html.error_page import people_text
-from formats.html.frame import cut, e, list_link, number_of, write_page
-from formats.html.parts import MAX_TITLE_CHARACTERS, host_html
+from formats.html.frame import e, list_link, number_of, write_page
+from formats.html.parts import host_html, page_link
 from formats.listing import Site
-from storage.bookmark import Bookmark
 from storage.importer import Importer, ImportReport
 
 
@@ -54,19 +53,14 @@ def _created(importer: Importer, site: Site) -> str:
     linked = importer.first_created
     if not linked:
         return ""
-    items = "".join([_link(bookmark, site) for bookmark in linked])
+    items = ""
+    for bookmark in linked:
+        items += f"<li>{page_link(bookmark, site)} {host_html(bookmark.uri)}</li>\n"
     more = ""
     number_of_others = importer.report.created - len(linked)
     if number_of_others:
         more = f"<p>And {number_of_others:,} more.</p>\n"
     return f'<h2>Added</h2>\n<ol>\n{items}</ol>\n{more}'
-
-
-def _link(bookmark: Bookmark, site: Site) -> str:
-    address = e(f"{site.path}/{bookmark.id}")
-    title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
-    host = host_html(bookmark.uri)
-    return f'<li><a href="{address}"><bdi>{title}</bdi></a> {host}</li>\n'
 
 
 def _summary(report: ImportReport) -> str:

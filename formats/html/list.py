@@ -8,7 +8,7 @@ from urllib.parse import quote_plus, urlencode
 from formats.html import frame
 from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
-from formats.html.list_forms import SELECT, bar, retag_menu
+from formats.html.list_forms import SELECT, bar, checkbox, retag_menu
 from formats.html.mark import Escape, marker
 from formats.html.parts import date_html, host_of, title_link
 from formats.html.start import introduction
@@ -216,13 +216,13 @@ class _ItemWriter:
         """Return the list item of a bookmark."""
         bookmark = entry.bookmark
         unread = ' class="unread"' if UNREAD in entry.tags else ""
-        checkbox = "" if self._is_visitor else _checkbox(bookmark.id)
+        select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
         description = _description(bookmark.description, edit_address, self._escape_and_mark)
         meta = self._meta(entry, edit_address)
         return (
-            f'<li id="b-{bookmark.id}" dir="auto"{unread}>\n{checkbox}<h2>{title}</h2>\n'
+            f'<li id="b-{bookmark.id}" dir="auto"{unread}>\n{select}<h2>{title}</h2>\n'
             f'{description}<p class="meta">{meta}</p>\n</li>\n'
         )
 
@@ -255,11 +255,6 @@ class _ItemWriter:
 def _count_links(entries: Sequence[Entry]) -> int:
     """Count the links to tags, and each edit link twice, because it is longer."""
     return sum([len(entry.bookmark.tags) + 2 for entry in entries])
-
-
-def _checkbox(id: str) -> str:
-    attributes = f'form="many" name="selected" value="{id}" aria-label="Select"'
-    return f'<input type="checkbox" {attributes}>\n'
 
 
 def _actions(entry: Entry, path: str, edit_address: str) -> str:

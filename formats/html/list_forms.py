@@ -42,6 +42,12 @@ def buttons(labels: Mapping[str, str]) -> str:
     return html
 
 
+def checkbox(id: str) -> str:
+    """Return the checkbox of an item."""
+    attributes = f'form="many" name="selected" value="{id}" aria-label="Select"'
+    return f'<input type="checkbox" {attributes}>\n'
+
+
 def bar(listing: Listing) -> str:
     """Return the form for the selected bookmarks of a list."""
     if listing.site.is_visitor:

@@ -4,6 +4,7 @@ import re
 
 from formats.html.frame import cut, e
 from formats.html.mark import Escape
+from formats.listing import Site
 from storage.bookmark import Bookmark
 
 MAX_TITLE_CHARACTERS = 300
@@ -22,20 +23,30 @@ _HOST = re.compile(
 )
 
 # Not javascript, which would run code in the page.
-LINKED_SCHEMES = frozenset(
+_LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
 )
 
 
+def may_be_linked(uri: str) -> bool:
+    scheme, _, _ = uri.partition(":")
+    return scheme.lower() in _LINKED_SCHEMES
+
+
 def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
     """Return a link, or the title and the uri as text if the scheme may be unsafe."""
     title = escape_text(cut(bookmark.title, MAX_TITLE_CHARACTERS))
-    scheme, _, _ = bookmark.uri.partition(":")
-    if scheme.lower() in LINKED_SCHEMES:
+    if may_be_linked(bookmark.uri):
         return f'<a href="{e(bookmark.uri)}">{title}</a>'
     uri = e(cut(bookmark.uri, MAX_URI_CHARACTERS))
     return f'<span>{title}</span> <code dir="ltr">{uri}</code>'
+
+
+def page_link(bookmark: Bookmark, site: Site) -> str:
+    """Return the title as a link to the page of the bookmark."""
+    title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
+    return f'<a href="{e(site.path)}/{bookmark.id}"><bdi>{title}</bdi></a>'
 
 
 def host_of(uri: str) -> str:

@@ -59,8 +59,8 @@ def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
-    can_be_corrected = wrong_fields and all(name in LABELS for name in wrong_fields)
-    if not can_be_corrected:
+    other_fields = [name for name in wrong_fields if name not in LABELS]
+    if other_fields or not wrong_fields:
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
     links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in wrong_fields]
     fields = ", ".join(links)

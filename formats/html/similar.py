@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from formats.html import frame
 from formats.html.editor import shown_version
 from formats.html.frame import cut, e
-from formats.html.parts import LINKED_SCHEMES, MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS, date_html
+from formats.html.parts import MAX_TITLE_CHARACTERS, MAX_URI_CHARACTERS, date_html, may_be_linked
 from formats.listing import Site
 from storage.index import Entry
 from storage.similar import Group, similar_key
@@ -87,8 +87,7 @@ def _address(uri: str) -> str:
         html = f"{_mark(before)}{e(common)}{_mark(after)}"
     else:
         html = e(shown_uri)
-    scheme, _, _ = uri.partition(":")
-    if scheme.lower() in LINKED_SCHEMES:
+    if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
 

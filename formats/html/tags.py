@@ -182,20 +182,23 @@ def _removal_text(tags: Sequence[str], count: int) -> str:
 def _merge_text(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
     """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
     number = frame.number_of_bookmarks(sum([count for _, count in old]))
-    old_tags = {fold(tag) for tag, _ in old}
+    old_tags = [tag for tag, _ in old]
+    folded_old_tags = set(map(fold, old_tags))
     existing_counts = {fold(tag): count for tag, count in existing}
-    targets = " and ".join([_target_html(tag, existing_counts, old_tags) for tag in new])
-    names = _names_html([tag for tag, _ in old])
-    return f"Merge {names} ({number}) into {targets}?"
+    targets = [_target_html(tag, folded_old_tags, existing_counts) for tag in new]
+    target = " and ".join(targets)
+    return f"Merge {_names_html(old_tags)} ({number}) into {target}?"
 
 
-def _target_html(tag: str, existing_counts: Mapping[str, int], old_tags: Set[str]) -> str:
+def _target_html(
+    tag: str, folded_old_tags: Set[str], existing_counts: Mapping[str, int]
+) -> str:
     name = _name_html(tag)
     folded_tag = fold(tag)
     if folded_tag in existing_counts:
         number = frame.number_of_bookmarks(existing_counts[folded_tag])
         return f"{name}, which {number} have already"
-    if folded_tag in old_tags:
+    if folded_tag in folded_old_tags:
         return name
     return f"{name}, a new tag"
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
-from formats.html.list_forms import SELECT, STATUS, UNCHECK
-from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_of
+from formats.html.list_forms import SELECT, STATUS, UNCHECK, checkbox
+from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_of, page_link
 from formats.listing import Site, View, links_to_pages, offsets_of_pages
 from storage.bookmark import Bookmark
 from storage.trash import DeletedBookmark
@@ -67,13 +67,11 @@ def _item(deleted: DeletedBookmark, site: Site) -> str:
     when = f"deleted {date}"
     if host:
         when = f"{host} · {when}"
-    checkbox_attributes = f'form="many" name="selected" value="{id}" aria-label="Select"'
     restore = e(f"{site.path}/-/restore")
     button_attributes = f'form="many" formaction="{restore}" name="only" value="{id}"'
     return f"""\
 <li id="b-{id}" dir="auto">
-<input type="checkbox" {checkbox_attributes}>
-<h2><span>{title}</span></h2>
+{checkbox(id)}<h2><span>{title}</span></h2>
 <p class="meta"><span class="actions"><button {button_attributes}>Put back</button></span>
 <span>{when}</span></p>
 </li>
@@ -93,11 +91,8 @@ def write_not_restored(
         heading = f"{number_of_bookmarks(restored)} put back"
     content = ""
     for bookmark in saved_again:
-        title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
-        content += (
-            "<p>Not put back, because it is saved again: "
-            f'<a href="{e(site.path)}/{bookmark.id}"><bdi>{title}</bdi></a></p>\n'
-        )
+        link = page_link(bookmark, site)
+        content += f"<p>Not put back, because it is saved again: {link}</p>\n"
     if missing:
         content += (
             f"<p>Not put back, because not in {trash_link(site)} any more: "

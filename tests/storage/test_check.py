@@ -93,7 +93,7 @@ def test_repair_removes_the_file_of_a_bookmark_that_was_deleted_long_ago(run, ad
     assert ask(address, path="/b").status == 410
     assert check(data) == (0, [])
     printed, _ = run("check", data=data)
-    assert "kept: 1 deleted bookmark, whose time is over: --repair removes the rest\n" in printed
+    assert "kept: 1 deleted bookmark, which --repair removes\n" in printed
     assert check(data, "--repair", "--keep-deleted", "100000") == (0, [])
     assert path.exists()
     removed = f"{path}: belongs to a deleted bookmark: removed"
