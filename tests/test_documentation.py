@@ -75,7 +75,9 @@ def test_each_console_command_prints_the_stated_output(serve, tmp_path, page):
     assert [path.name for path in tmp_path.iterdir()] == ["data"]  # No example leaves a file.
 
 
-def test_the_quick_start_is_two_commands_of_one_line_each():
+def test_the_readme_is_one_page_with_all_others_and_a_quick_start_of_two_commands():
+    assert README.count("\n") <= 200
+    assert [page.name for page in DOCS if f"(docs/{page.name})" not in README] == []
     commands = blocks(README, "sh")
     assert [command.count("\n") for command in commands] == [1, 1]
     assert README.index("## Quick start") < README.index(commands[0])
@@ -98,11 +100,6 @@ def test_the_table_of_options_has_exactly_the_options(capsys):
     assert {option for option, _ in table} == options
     for option, variable in table:
         assert variable == "BOOKMARKS_" + option[2:].replace("-", "_").upper()
-
-
-def test_the_formats_of_lists_are_named_in_order():
-    sentence = re.search(r"`Accept` asks for: ([^.]*)\.", API)[1]
-    assert re.findall(r"`(\w+)`", sentence) == list(formats.LISTS_BY_NAME)
 
 
 def test_the_table_of_imported_files_has_exactly_the_golden_files():
@@ -132,13 +129,9 @@ def test_the_statuses_of_errors_are_named():
     assert set(map(int, re.findall(r"\b[45]\d\d\b", errors))) == raised
 
 
-def test_the_named_test_files_exist():
-    files = re.findall(r"\btests/[\w/]+\.py", documentation())
-    assert files
-    assert [file for file in files if not (ROOT / file).exists()] == []
-
-
-def test_the_runtime_dependencies_are_named_in_order():
+def test_the_formats_of_lists_and_the_runtime_dependencies_are_named_in_order():
+    sentence = re.search(r"`Accept` asks for: ([^.]*)\.", API)[1]
+    assert re.findall(r"`(\w+)`", sentence) == list(formats.LISTS_BY_NAME)
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     names = re.findall(r"^([\w-]+) >=", setup["options"]["install_requires"], re.MULTILINE)
@@ -162,11 +155,6 @@ def test_the_links_of_a_page_lead_to_files_and_headings_of_the_project(page):
         linked = (page.parent / path).resolve() if path else page
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), target
-
-
-def test_the_readme_is_one_page_and_links_every_other():
-    assert README.count("\n") <= 200
-    assert [page.name for page in DOCS if f"(docs/{page.name})" not in README] == []
 
 
 def test_the_documented_program_writes_a_bookmark_that_the_service_serves(data, app, tmp_path):
@@ -200,7 +188,8 @@ def test_the_format_that_is_added_as_an_example_works():
 
 
 def test_the_examples_of_a_new_format_and_field_name_what_exists():
-    for name in re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING):
+    names = re.findall(r"`((?:formats|tests|storage)/[\w/]+\.\w+)`", CONTRIBUTING)
+    for name in [*names, *re.findall(r"\btests/[\w/]+\.py", documentation())]:
         assert "markdown" in name or (ROOT / name).exists(), name
     files = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py"), *ROOT.glob("tests/formats/*.py")]
     files += [ROOT / "tests/test_hostile.py", ROOT / "tests/test_layers.py"]
@@ -356,29 +345,26 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, add, tm
 def test_the_documented_program_handles_changes_of_other_clients(
     serve, app, data, monkeypatch, capsys
 ):
-    service, faster, connections = serve(), [], set()
-    uris = [f"https://example.com/{id}" for id in ("listed", "read", "changed", "full")]
-    listed, read, changed, full = (
-        app.post_json("/", {"uri": uri, "tags": ["old"]}, status=201).json["id"] for uri in uris
-    )
-    app.post_json(f"/{full}", {"tags": [str(n) for n in range(100)]}, status=200)
+    service, connections = serve(), set()
+    for id, tags in (("listed", []), ("read", []), ("changed", ["old"]), ("full", range(100))):
+        fields = {"uri": f"https://example.com/{id}", "tags": list(map(str, tags))}
+        app.put_json(f"/{id}", {"title": "", "description": "", **fields}, status=201)
+    # What another client does after a request for this path, before the program has the response.
+    changes = {
+        "/?uri": lambda: app.delete("/listed", status=204),
+        "/read": lambda: app.delete("/read", status=204),
+        "/changed": lambda: app.post_json("/changed", {"tags": ["old", "new"]}, status=200),
+    }
 
     class Connection(http.client.HTTPConnection):
-        """Send requests, but delete or change a bookmark before the program uses the response."""
-
         def request(self, method, path, *arguments):
-            self.last = method, path
+            self.path = path
             super().request(method, path, *arguments)
             connections.add(self.sock)
 
         def getresponse(self):
-            response, (method, path) = super().getresponse(), self.last
-            if path.startswith("/?"):
-                app.delete(f"/{listed}", status=204)
-            elif (method, path) == ("GET", f"/{read}"):
-                app.delete(f"/{read}", status=204)
-            elif (method, path) == ("GET", f"/{changed}") and not faster:
-                faster.append(app.post_json(f"/{changed}", {"tags": ["old", "new"]}, status=200))
+            response = super().getresponse()
+            changes.pop("/?uri" if self.path.startswith("/?") else self.path, lambda: None)()
             return response
 
     monkeypatch.setattr(http.client, "HTTPConnection", Connection)
@@ -386,33 +372,31 @@ def test_the_documented_program_handles_changes_of_other_clients(
     monkeypatch.delenv("TOKEN", raising=False)
     with pytest.raises(SystemExit) as ended:
         exec(blocks(API, "python")[0], {})
-    assert ended.value.code == 1
-    assert len(connections) == 1
-    for connection in connections:
-        connection.close()
-    assert app.get(f"/{changed}").json["tags"] == ["old", "new", "sample"]
+    assert (ended.value.code, changes) == (1, {})
+    (connection,) = connections
+    connection.close()
+    assert app.get("/changed").json["tags"] == ["old", "new", "sample"]
     printed = capsys.readouterr()
     assert printed.out == "https://example.com/changed\n"
     uri, _, body = printed.err.partition(" ")
     assert (uri, json.loads(body)["status"]) == ("https://example.com/full", 422)
 
 
-# The example files of a service, by the name that its section in "Coming from" gives the export.
-EXPORTED = {
-    "linkding": {"bookmarks.html": "linkding.html"},
-    "Pocket": {"pocket.zip": "pocket.csv", "ril_export.html": "pocket.html"},
-    "Firefox": {"bookmarks.html": "firefox.html"},
-    "Pinboard": {"pinboard.json": "pinboard.json"},
-    "Shaarli": {"shaarli.html": "shaarli.html"},
-}
 FLAGS = {"unread", "archived", "private", "shared", "starred"}
 
 
-@pytest.mark.parametrize("service", EXPORTED)
-def test_the_documented_commands_import_the_export_of_a_service(app, tmp_path, service):
+# The service, and the example file for each name that its section in "Coming from" has.
+@pytest.mark.parametrize("service, exported", [
+    ("linkding", {"bookmarks.html": "linkding.html"}),
+    ("Pocket", {"pocket.zip": "pocket.csv", "ril_export.html": "pocket.html"}),
+    ("Firefox", {"bookmarks.html": "firefox.html"}),
+    ("Pinboard", {"pinboard.json": "pinboard.json"}),
+    ("Shaarli", {"shaarli.html": "shaarli.html"}),
+])  # fmt: skip
+def test_the_documented_commands_import_the_export_of_a_service(app, tmp_path, service, exported):
     page = documentation("coming-from.md")
     section = page.partition(f"\n## {service}\n")[2].partition("\n## ")[0]
-    for name, example in EXPORTED[service].items():
+    for name, example in exported.items():
         assert name in section
         file = ROOT / "tests" / "formats" / "files" / example
         text = file.read_text().replace("?lY47tw", "https://shaarli.example/?lY47tw")
@@ -443,26 +427,21 @@ def run_in_bash(commands, folder):
     ).stdout  # fmt: skip
 
 
-BACKUPS = {"tar": ("tar -czf", "tar -xzOf"), "cp": ("cp -r data", "grep -r -B 1")}
-
-
-@pytest.fixture(params=BACKUPS)
-def commands(request, tmp_path):
-    """The documented commands of a tool: to make a backup, and to restore one bookmark."""
-    (tmp_path / "backup").mkdir()
-    backup, restore = BACKUPS[request.param]
-    (backup,) = [line for line in documented_block("bash", "restic").splitlines() if backup in line]
-    return backup, documented_block("bash", restore)
-
-
-def test_the_documented_commands_restore_one_bookmark_from_a_backup(app, add, commands, tmp_path):
+@pytest.mark.parametrize("backup, restore", [
+    ("tar -czf", "tar -xzOf"), ("cp -r data", "grep -r -B 1"),
+])  # fmt: skip
+def test_the_documented_commands_restore_one_bookmark_from_a_backup(
+    app, add, tmp_path, backup, restore
+):
     made = add(tags=["a"])
     other = add("https://other.example/")
-    backup, restore = commands
-    run_in_bash(backup, tmp_path)
+    (tmp_path / "backup").mkdir()
+    (line,) = [line for line in documented_block("bash", "restic").splitlines() if backup in line]
+    run_in_bash(line, tmp_path)
     app.delete(f"/{made['id']}", status=204)
     app.delete(f"/{other['id']}", status=204)
-    printed = run_in_bash("set -e\n" + restore.replace("ID", made["id"]), tmp_path)
+    command = documented_block("bash", restore).replace("ID", made["id"])
+    printed = run_in_bash(f"set -e\n{command}", tmp_path)
     assert f'"id": "{made["id"]}"' in printed and other["id"] not in printed
     app.get(f"/{made['id']}", headers={"Accept": "application/json"}, status=410)
     (restored,) = app.get("/").json
@@ -486,11 +465,10 @@ def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, add,
     add("https://example.com/kept")
     (tmp_path / "backup").mkdir()
     command = documented_block("bash", "for t in")
-    # The second backup has the file and the tombstone of the first bookmark.
-    run_in_bash("cp -r data /backup/", tmp_path)
-    assert run_in_bash(f"{command}true", tmp_path) == ""
+    # The backup has the file and the tombstone of the first bookmark.
     app.delete(f"/{before}", status=204)
     run_in_bash("cp -r data /backup/", tmp_path)
+    assert run_in_bash(f"{command}true", tmp_path) == ""
     later = add("https://example.com/later")["id"]
     for id in (since, later):
         app.delete(f"/{id}", status=204)
@@ -536,23 +514,3 @@ def test_the_documented_commands_undo_an_import_with_git(app, before, tmp_path):
     assert app.get("/").json == [later, *expected]
     (new,) = {one["id"] for one in imported} - {one["id"] for one in before}
     app.get(f"/{new}", headers={"Accept": "application/json"}, status=404)
-
-
-def test_a_copy_of_the_data_folder_in_itself_is_ignored(app, data, tmp_path):
-    app.post_json("/", {"uri": "https://example.com/"}, status=201)
-    before = app.get("/").json
-    run_in_bash("mkdir backup; cp -r data /backup/; cp -r /backup/data data", tmp_path)
-    assert (data / "data" / "bookmarks").exists()
-    assert app.get("/").json == before
-    assert check(data, keep_deleted=30) == []
-
-
-def test_without_its_tombstone_an_id_is_active_again_when_its_file_comes_back(app, add, data):
-    made = add()
-    file = data / "bookmarks" / f"{made['id']}.json"
-    content = file.read_bytes()
-    app.delete(f"/{made['id']}", status=204)
-    imported = add()
-    (data / "tombstones" / file.name).unlink()
-    file.write_bytes(content)
-    assert {bookmark["id"] for bookmark in app.get("/").json} == {made["id"], imported["id"]}

@@ -216,6 +216,34 @@ def test_a_truncated_body_is_an_error(client, name):
         assert is_whole or 400 <= response.status_int < 500 or response.json["skipped"]
 
 
+CODECS = ["x", "utf-16", "utf-7", "rot13", "idna", "base64", "undefined"]  # Of Python, or unknown.
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_codec_of_python_is_no_charset_of_a_body(client, codec):
+    xml = f"<?xml version='1.0' encoding='{codec}'?><xbel/>".encode()
+    header = f'Content-Disposition: form-data; name="uri"\r\nContent-Type: text/x; charset={codec}'
+    client("/", "POST", multipart((header.encode(), b"x:y")), Content_Type=MULTIPART)
+    for path in ("/", "/-/import"):
+        client(path, "POST", xml, Content_Type=XBEL)
+        for media_type in (JSON, FORM, "text/xml", "text/plain"):
+            client(path, "POST", b"\xff", Content_Type=f"{media_type}; charset={codec}")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values),
+    max_leaves=5,
+)
+
+
+@EACH
+@hypothesis.given(body=st.dictionaries(st.sampled_from([*WHOLE, "id", "created"]), VALUES) | VALUES)
+def test_any_json_is_handled(client, body):
+    for method, path in (("POST", "/"), ("PUT", "/a"), ("PUT", "/a/tags"), ("POST", "/-/import")):
+        client(path, method, json.dumps(body).encode(), Content_Type=JSON)
+
+
 TEXTS = st.text(max_size=8) | st.sampled_from(["\0", "\x1b", "\u2028", "\ufffe", "<", "a" * 5000])
 FIELD_NAMES = st.sampled_from([*Bookmark.__struct_fields__, "_method", "_version", "file", "x"])
 
@@ -256,14 +284,7 @@ HEADERS = {
     "Content_Encoding": ["identity", "gzip"],
     "Content_Length": ["7", "0"],
     "Authorization": ["Bearer s3cret", "Basic YTpiCg=="],
-    "Sec_Fetch_Site": ["same-origin", "none"],
     "Origin": ["http://localhost", "null"],
-    "X_Forwarded_Host": ["a.example"],
-    "X_Forwarded_Proto": ["https"],
-    "Forwarded": ["for=1.2.3.4;host=a.example"],
-    "X_HTTP_Method_Override": ["DELETE"],
-    "Range": ["bytes=0-5"],
-    "Expect": ["100-continue"],
     "Transfer_Encoding": ["chunked"],
 }
 
@@ -272,23 +293,16 @@ HEADERS = {
 def test_a_mutated_header_is_handled(client, name):
     chance = random.Random(name)
     body = BODIES["json"][1]
-    for _ in range(100):
-        value = mutate(chance.choice(HEADERS[name]).encode(), chance).decode("latin-1")
-        value = re.sub("[\r\n\0]", "", value)  # Every server refuses these.
+    values = [mutate(chance.choice(HEADERS[name]).encode(), chance) for _ in range(50)]
+    values += [HEADERS[name][0].encode() + bytes([byte]) for byte in SPECIAL]
+    for value in values:
+        value = re.sub("[\r\n\0]", "", value.decode("latin-1"))  # Every server refuses these.
         method, path = chance.choice([("GET", "/"), ("GET", "/a"), ("GET", "/feed"), *TARGETS])
         headers = {"Content_Type": JSON} | {name: value}
         client(path, method, body if method != "GET" else b"", **headers)
 
 
-@pytest.mark.parametrize("name", HEADERS)
-def test_every_special_byte_in_a_header_is_handled(client, name):
-    for byte in SPECIAL:
-        if byte not in b"\0\r\n":
-            headers = {"Content_Type": JSON} | {name: HEADERS[name][0] + chr(byte)}
-            client("/", "POST", b"{}", **headers)
-
-
-PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "description", "tags", "x"]
+PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "tags"]
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -330,11 +344,10 @@ def test_any_path_is_handled(client, path):
         client("/" + path, method, json.dumps(WHOLE).encode(), Content_Type=JSON)
 
 
-@pytest.mark.parametrize(
-    "id",
-    ["..", ".", "../secret", "..%2fsecret", "..\\secret", "/etc/passwd", "a/../../secret", "con."]
-    + ["a\0", "a.json", "secret.json", ".lock", "~", "a:b", "a" * 65, "A"],
-)
+@pytest.mark.parametrize("id", [
+    "..", ".", "../secret", "..%2fsecret", "..\\secret", "/etc/passwd", "a/../../secret", "a\0",
+    "secret.json", "a:b", "a" * 65, "A",
+])  # fmt: skip
 def test_no_id_names_a_file_outside_its_folder(client, id):
     body = json.dumps(WHOLE | {"id": id, "uri": "https://c.example/"}).encode()
     for method, path in [("PUT", f"/{id}"), ("GET", f"/{id}"), ("DELETE", f"/{id}")]:
@@ -364,17 +377,14 @@ def test_the_number_of_parameters_and_form_fields_is_limited(client):
 @pytest.mark.parametrize("path", ["/", "/feed"])
 def test_the_number_of_tags_and_words_in_a_query_is_limited(client, path):
     for count, status in [(MAX_TERMS, 200), (MAX_TERMS + 1, 400)]:
-        tags = "&".join(f"tag={n}" for n in range(count))
         words = "q=" + "+".join(map(str, range(count)))
-        for query, what in [(tags, "tags"), (words, "words"), (words.replace("+", "&q="), "words")]:
-            response = client(path, environ={"QUERY_STRING": query})
-            assert response.status_int == status
-            assert status == 200 or what in response.json["detail"]
+        for query in ("&".join(f"tag={n}" for n in range(count)), words, words.replace("+", "&q=")):
+            assert client(path, environ={"QUERY_STRING": query}).status_int == status
 
 
 @pytest.mark.parametrize("name", ["limit", "offset"])
 def test_the_digits_of_limit_and_offset_are_limited(client, name):
-    for value, status in [("9" * 18, 200), ("9" * 19, 400), ("0" * 18, 200), ("9" * 9999, 400)]:
+    for value, status in [("9" * 18, 200), ("9" * 19, 400), ("9" * 9999, 400)]:
         for format in ("json", "html"):
             query = f"{name}={value}&format={format}&limit=1"
             assert client(environ={"QUERY_STRING": query}).status_int == status
@@ -388,16 +398,12 @@ LOCAL = b" HTTP/1.1\r\nHost: localhost"
     (b"GET /" + LOCAL + b"\r\nX: " + b"x" * 300_000, 431),
     (b"POST /" + LOCAL + b"\r\nContent-Length: x", 400),
     (b"POST /" + LOCAL + b"\r\nContent-Length: 1\r\nContent-Length: 2", 400),
-    (b"POST /" + LOCAL + b"\r\nContent-Length: 99999999999", 413),
     (b"POST /" + LOCAL + b"\r\nContent-Length: 36000000", 413),
     (b"POST /" + LOCAL + b"\r\nTransfer-Encoding: gzip", 501),
     (b"GET / HTTP/1.1\r\nHost : localhost", 400),
     (b"\xff\xfe\x00 / HTTP/1.1", 400),
-    (b"GET\r\n", 400),
     (b"GET //[::1" + LOCAL, 404),
-    (b"GET //a]b/" + LOCAL, 404),
     (b"GET /" + LOCAL + b"\r\nHost: localhost", 400),
-    (b"GET / HTTP/1.1\r\nAccept: */*", 400),
     (b"GET http://localhost/ HTTP/1.1\r\nAccept: */*", 400),
 ])  # fmt: skip
 def test_the_server_refuses_a_malformed_request(service, head, status):
@@ -437,11 +443,6 @@ CHUNKED = (
 )
 
 
-def body_with_chunk_line(size):
-    """Return a chunked body whose first chunk-size line has `size` bytes."""
-    return b"d;" + b"x" * (size - 2) + b'\r\n{"uri":"x:y"}\r\n0\r\n\r\n'
-
-
 def test_a_malformed_request_line_or_length_is_400_and_not_in_the_log(serve):
     service = serve()
     length = b"POST /" + LOCAL + b"\r\nContent-Length: " + b"0" * 5_000
@@ -453,9 +454,7 @@ def test_a_malformed_request_line_or_length_is_400_and_not_in_the_log(serve):
     assert "Traceback" not in "".join(service.log) and "exception" not in "".join(service.log)
 
 
-def body_with_trailer(size):
-    """Return a chunked body whose trailer has `size` bytes, its last line break included."""
-    return b'd\r\n{"uri":"x:y"}\r\n0\r\nX: ' + b"x" * (size - 7) + b"\r\n\r\n"
+ONE_CHUNK = b'%s\r\n{"uri":"x:y"}\r\n0\r\n%s\r\n'  # A line of its size, and a trailer.
 
 
 def body_of_chunks(size, total):
@@ -466,10 +465,10 @@ def body_of_chunks(size, total):
 
 
 @pytest.mark.parametrize("body, status", [
-    (body_with_chunk_line(16_000), 201),
-    (body_with_chunk_line(25_000), 400),
-    (body_with_trailer(16_000), 201),
-    (body_with_trailer(25_000), 400),
+    (ONE_CHUNK % (b"d;" + b"x" * 15_998, b""), 201),
+    (ONE_CHUNK % (b"d;" + b"x" * 24_998, b""), 400),
+    (ONE_CHUNK % (b"d", b"X: " + b"x" * 15_993 + b"\r\n"), 201),
+    (ONE_CHUNK % (b"d", b"X: " + b"x" * 24_993 + b"\r\n"), 400),
     (body_of_chunks(16, 60_000), 201),
     (body_of_chunks(1, 60_000), 400),
 ], ids=["line", "long line", "trailer", "long trailer", "chunks", "small chunks"])  # fmt: skip
@@ -486,7 +485,6 @@ def test_the_framing_of_chunks_is_limited(service, body, status, step):
 
 ENDLESS = {  # The beginning of a chunked body, and what follows it again and again.
     "size": (b"", b"0"),
-    "extension": (b"d;x", b"x"),
     "quoted extension": (b'd;x="', b"\\x"),
     "trailer": (b"0\r\nX", b": y\r\nX"),
     "small chunks": (b"", b"1\r\nx\r\n"),

@@ -2,7 +2,6 @@
 
 import errno
 import gc
-import io
 import os
 import re
 import shutil
@@ -66,26 +65,24 @@ def test_each_host_has_its_own_bookmarks(hosts, root):
         assert uris(hosts, name) == [f"https://{A}/"]
 
 
-UNKNOWN = [
-    "carol.example.com", "..", ".", "...", ".hidden", "-a", "[::1]", "[::1]:80", "a_b", "~",
-    "a" * 249, f"{A}..", f"{A}.tokens", "file", "link", "127.0.0.1",
-]  # fmt: skip
-
-
 def test_an_unknown_host_is_404_and_creates_nothing(hosts, root, tmp_path):
     write_tokens(root, TOKEN)
+    (root / f"{B}.tokens").mkdir()
     (tmp_path / "outside").mkdir()
     (root / "file").write_text("")
     (root / "link").symlink_to(tmp_path / "outside")
     (root / ".hidden").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    for host in UNKNOWN:
-        for method in ("GET", "PUT", "POST", "DELETE"):
+    for host in (
+        "carol.example.com", "..", ".", "...", ".hidden", "-a", "[::1]:80", "a_b", "~", "a" * 249,
+        f"{A}..", f"{A}.tokens", f"{B}.tokens", "file", "link", "127.0.0.1",
+    ):  # fmt: skip
+        for method in ("GET", "PUT", "POST"):
             response = hosts.request("/a", method=method, headers=at(host), status=404)
-            assert response.json["status"] == 404
             assert response.headers["Cache-Control"] == "no-cache"
         page = hosts.get("/", headers=at(host, Accept="text/html"), status=404)
         assert "No bookmark and no page has this address." in page
+    hosts.get("/", headers=at(B), status=503)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -115,13 +112,6 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
     assert uris(hosts, A) == ["x:y"]
 
 
-def test_a_root_that_is_no_folder_is_an_error(tmp_path):
-    (tmp_path / "file").write_text("")
-    for name in ("missing", "file"):
-        with pytest.raises(OSError):
-            make_host_app(tmp_path / name)
-
-
 # --- Who may use a folder ---
 
 
@@ -135,7 +125,7 @@ def test_a_folder_has_the_tokens_of_its_file(hosts, root):
 
 
 def test_a_changed_token_file_holds_for_the_next_request(hosts, root):
-    for first, second in ((BEARER, OTHER_BEARER), (OTHER_BEARER, BEARER)) * 3:
+    for first, second in ((BEARER, OTHER_BEARER), (OTHER_BEARER, BEARER)):
         write_tokens(root, first["Authorization"].split()[1])
         hosts.get("/", headers=at(A, **first), status=200)
         hosts.get("/", headers=at(A, **second), status=401)
@@ -147,7 +137,6 @@ def test_a_changed_token_file_holds_for_the_next_request(hosts, root):
 UNUSABLE = {
     "comment": lambda file: file.write_bytes(b"# no token\n"),
     "no text": lambda file: file.write_bytes(b"\xff\xfe"),
-    "folder": lambda file: file.mkdir(),
     "broken link": lambda file: file.symlink_to(file.parent / "missing"),
     "pipe": lambda file: os.mkfifo(file),
     "device": lambda file: file.symlink_to("/dev/zero"),
@@ -186,10 +175,8 @@ def test_a_token_file_that_others_can_read_is_warned_about(hosts, root, caplog):
     file = root / f"{A}.tokens"
     for mode, warnings in ((0o600, 0), (0o640, 1)):
         file.chmod(mode)
-        opened = webtest.TestApp(make_host_app(root))
         write_tokens(root, TOKEN + str(mode))
-        for app in (opened, hosts):
-            app.get("/", headers=at(A), status=401)
+        hosts.get("/", headers=at(A), status=401)
         assert caplog.text.count(f"Other users can read the tokens: chmod 600 {file}") == warnings
 
 
@@ -264,13 +251,14 @@ def test_no_token_opens_a_folder_again_and_responses_follow_the_tokens(hosts, ro
     before = inotify_instances()
     deleted = hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201).json["id"]
     hosts.delete(f"/{deleted}", headers=at(A), status=204)
-    for scope, headers in (("public", {}), ("private", BEARER)) * 2:
-        (root / f"{A}.tokens").unlink(missing_ok=True)
-        for number in range(10 if headers else 0):
+    for _ in range(2):
+        gone = hosts.get(f"/{deleted}", headers=at(A), status=410)
+        assert gone.headers["Cache-Control"].startswith("public")
+        for number in range(3):
             write_tokens(root, TOKEN, f"{OTHER}{number}")
-            hosts.get("/", headers=at(A, **BEARER), status=200)
-        gone = hosts.get(f"/{deleted}", headers=at(A, **headers), status=410)
-        assert gone.headers["Cache-Control"].startswith(scope)
+            gone = hosts.get(f"/{deleted}", headers=at(A, **BEARER), status=410)
+            assert gone.headers["Cache-Control"].startswith("private")
+        (root / f"{A}.tokens").unlink()
     assert inotify_instances() == before
 
 
@@ -291,9 +279,7 @@ def test_requests_without_a_token_open_no_folder(root, inotify):
         ("GET", "/health", {}, 200),
         ("GET", f"/{style}", {}, 200),
         ("POST", "/-/login", page, 401),
-        ("POST", "/-/logout", page, 303),
         ("PUT", "/-/login", page, 405),
-        ("GET", "/", page, 401),
         ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
         ("GET", "/api/bookmarks/", {}, 401),
         ("POST", "/", {**page, "Sec-Fetch-Site": "cross-site"}, 403),
@@ -308,13 +294,6 @@ def test_requests_without_a_token_open_no_folder(root, inotify):
     assert inotify_instances() == before + 1
     (root / A / "bookmarks").rename(root / A / "away")
     hosts.get("/health", headers=at(A), status=503)
-
-
-def test_a_folder_of_tokens_is_no_host(hosts, root):
-    (root / f"{B}.tokens").mkdir()
-    hosts.get("/", headers=at(f"{B}.tokens"), status=404)
-    hosts.get("/", headers=at(B), status=503)
-    assert list((root / f"{B}.tokens").iterdir()) == []
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -375,13 +354,10 @@ def test_the_longest_unused_folders_are_closed_and_opened_again(
     monkeypatch.setattr(formats.http.hosts, "Store", open_and_note)
     hosts = webtest.TestApp(make_host_app(root, max_open=3))
     before, names = inotify_instances(), [f"h{number}.example.com" for number in range(8)]
-    for turn in range(3):
+    for turn in range(2):
         for name in names:
             (root / name).mkdir(exist_ok=True)
-            title = f"{name} {turn}"
-            hosts.put_json("/a/title", title, headers=at(name), status=(404, 200))
-            body = {"uri": "x:y", "title": title, "description": "", "tags": []}
-            hosts.put_json("/a", body, headers=at(name), status=(200, 201))
+            hosts.post_json("/", {"uri": f"x:{turn}"}, headers=at(name), status=201)
             hosts.get("/", headers=at(name, Accept="text/html"), status=200)
             hosts.get("/missing", headers=at(name), status=404)
             hosts.get("/?limit=x", headers=at(name), status=400)
@@ -390,37 +366,22 @@ def test_the_longest_unused_folders_are_closed_and_opened_again(
     assert inotify_instances() == before + 3
     assert opened.count(str(root / A)) == 1
     for name in names:
-        assert hosts.get("/a", headers=at(name), status=200).json["title"] == f"{name} 2"
+        assert len(uris(hosts, name)) == 2
 
 
-class SlowBody(io.BytesIO):
-    """A body that arrives when the test allows it."""
-
-    def __init__(self, data):
-        super().__init__(data)
-        self.is_read, self.may_go_on = threading.Event(), threading.Event()
-
-    def read(self, *arguments):
-        self.is_read.set()
-        assert self.may_go_on.wait(10)
-        return super().read(*arguments)
-
-
-def test_a_folder_is_not_closed_while_a_request_uses_it(root, without_gc, inotify):
-    app = make_host_app(root, max_open=1)
+def test_a_folder_is_not_closed_while_a_request_uses_it(root, without_gc, inotify, monkeypatch):
+    hosts = webtest.TestApp(make_host_app(root, max_open=1))
     before = inotify_instances()
-    body = SlowBody(b'{"uri": "x:slow"}')
-    request = webtest.TestRequest.blank("/", method="POST", headers=at(A))
-    request.environ |= {"wsgi.input": body, "CONTENT_TYPE": "application/json"}
-    request.environ["CONTENT_LENGTH"] = "17"
-    with ThreadPoolExecutor(1) as threads:
-        posted = threads.submit(request.get_response, app)
-        assert body.is_read.wait(10)
-        assert uris(webtest.TestApp(app), B) == []
-        body.may_go_on.set()
-    assert posted.result().status_int == 201
+    transaction = bookmarks.Store.transaction
+
+    def ask_other_host_first(store):
+        assert uris(hosts, B) == []
+        return transaction(store)
+
+    monkeypatch.setattr(bookmarks.Store, "transaction", ask_other_host_first)
+    hosts.post_json("/", {"uri": "x:slow"}, headers=at(A), status=201)
     assert inotify_instances() == before + 1
-    assert uris(webtest.TestApp(app), A) == ["x:slow"]
+    assert uris(hosts, A) == ["x:slow"]
 
 
 def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
@@ -457,11 +418,7 @@ def test_a_forked_process_serves_the_folders_that_its_parent_had_open(hosts):
     assert sorted(uris(hosts, A)) == ["x:child", "x:parent"]
 
 
-def test_the_log_names_the_host(hosts, root, caplog, monkeypatch):
-    write_tokens(root, TOKEN)
-    hosts.get("/", headers=at(A, Authorization="Bearer wrong"), status=401)
-    assert f"({A})" in caplog.text and "wrong token" in caplog.text
-    caplog.clear()
+def test_the_log_of_a_failure_names_the_host(hosts, caplog, monkeypatch):
     monkeypatch.setattr(bookmarks.Store, "select", lambda *_, **options: 1 / 0)
     hosts.get("/", headers=at(B), status=500)
     assert f"{B}/" in caplog.text and "ZeroDivisionError" in caplog.text
@@ -470,8 +427,8 @@ def test_the_log_names_the_host(hosts, root, caplog, monkeypatch):
 # --- The command ---
 
 
-def test_the_command_serves_each_host_and_logs_it(serve, root):
-    service = serve("--hosts", str(root), "--access-log", "--max-open", "1")
+def test_the_command_and_the_application_serve_each_host_and_log_it(serve, root):
+    service = serve("--access-log", BOOKMARKS_HOSTS=str(root), BOOKMARKS_MAX_OPEN="1")
     for host in (A, B, A):
         assert ask(service.address, Host=host).body == b"[]\n"
     assert ask(service.address, Host="carol.example.com").status == 404
@@ -480,11 +437,6 @@ def test_the_command_serves_each_host_and_logs_it(serve, root):
     assert f"127.0.0.1 ({A}) GET / 200 3 " in log and f"127.0.0.1 ({B}) GET / 200 3 " in log
     assert "127.0.0.1 (carol.example.com) GET / 404 " in log
     assert not service.data.exists()
-
-
-def test_the_command_and_the_application_are_configured_by_variables(serve, root):
-    service = serve(BOOKMARKS_HOSTS=str(root), BOOKMARKS_MAX_OPEN="1")
-    assert ask(service.address, Host=A).body == b"[]\n"
     code = (
         "import webtest, bookmarks; app = webtest.TestApp(bookmarks.application)\n"
         f"assert app.get('/', headers={{'Host': {A!r}}}).json == []\n"
@@ -501,9 +453,7 @@ def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, monke
     for options, message in (
         (["--listen", "0.0.0.0:0"], "Set a token"),
         (["--trusted-proxy", "127.0.0.1"], "Set a token"),
-        (["--max-open", "many"], "--max-open"),
         (["--max-open", "0"], "max_open must be at least 1"),
-        (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
         (["--hosts", "/nonexistent"], "/nonexistent"),
         (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
     ):

@@ -282,11 +282,12 @@ def test_a_control_character_costs_nothing_else_of_an_xbel_file(app, encoding):
 
 
 def test_half_a_character_costs_nothing_else_of_a_json_file(app):
-    body = b'[{"uri": "a:1", "title": "cut \\ud83d"}, {"uri": "a:2", "title": "\\ud83d\\ude00"}]'
-    report = post_file(app, "json", body)
-    assert (report["created"], report["noted"]) == (2, 1)
+    titles = (r"cut \ud83d", r"\ud83d\uDE00", r"\\ud83d")
+    objects = [f'{{"uri": "a:{n}", "title": "{title}"}}' for n, title in enumerate(titles)]
+    report = post_file(app, "json", f"[{','.join(objects)}]".encode())
+    assert (report["created"], report["noted"]) == (3, 1)
     titles = {bookmark["uri"]: bookmark["title"] for bookmark in app.get("/").json}
-    assert titles == {"a:1": "cut \ufffd", "a:2": "\U0001f600"}
+    assert titles == {"a:0": "cut \ufffd", "a:1": "\U0001f600", "a:2": r"\ud83d"}
 
 
 def test_the_report_names_what_is_not_read_with_the_number_of_values(app):

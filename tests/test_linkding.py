@@ -72,16 +72,11 @@ def test_dates_may_be_given_once(app, post):
     assert app.put_json(f"/api/bookmarks/{before['id']}/", sent).json == before
 
 
-def test_posting_a_stored_url_again_keeps_what_is_not_sent(post):
-    before = post(title="T", description="D", tag_names=["a"], shared=True)
-    empty = {"title": "", "description": ""}
-    for sent in ({}, {**empty, "tag_names": [], "shared": False}, {**empty, "notes": ""}):
+def test_posting_a_stored_url_again_keeps_what_is_not_sent_and_adds_tags_and_marks(app, post):
+    before = post(title="T", description="D", tag_names=["a", "b"], unread=True, is_archived=True)
+    empty = {"title": "", "description": "", "tag_names": [], "is_archived": False}
+    for sent in ({}, empty, {"notes": "", "title": ""}, {"title": None, "unread": None}):
         assert post(**sent) == before
-    assert post(title=None, tag_names=None, unread=None) == before
-
-
-def test_posting_a_stored_url_again_adds_tags_and_marks(app, post):
-    post(tag_names=["a", "b"], unread=True)
     made = post(tag_names=["b", "c"], unread=False, shared=True)
     assert made["tag_names"] == ["a", "b", "c"]
     assert (made["unread"], made["shared"]) == (True, True)
@@ -98,32 +93,27 @@ def test_notes_are_stored_below_a_line_of_the_description(app, post):
     made = post(description="D\r\nE", notes="N\r\nM")
     assert (made["description"], made["notes"]) == ("D\nE", "N\nM")
     assert stored(app)[0]["description"] == "D\nE\n\nNotes:\nN\nM"
-    for sent in ({}, {"notes": ""}, {"description": ""}, {"description": "", "notes": ""}):
-        again = post(**sent)
-        assert (again["description"], again["notes"]) == ("D\nE", "N\nM")
+    again = post(description="", notes="")
+    assert (again["description"], again["notes"]) == ("D\nE", "N\nM")
     changed = post(notes="N")
     assert (changed["description"], changed["notes"]) == ("D\nE", "N")
     assert post("https://other.example/", notes="N")["description"] == ""
     assert stored(app)[0]["description"] == "Notes:\nN"
 
 
-@pytest.mark.parametrize("method", ["put_json", "patch_json"])
-def test_notes_and_description_are_replaced_without_each_other(app, post, method):
+def test_notes_and_description_are_replaced_without_each_other(app, post):
     path = f"/api/bookmarks/{post(description='D')['id']}/"
-
-    def change(**members):
-        changed = getattr(app, method)(path, {"url": URI, **members}).json
+    for members, expected in (
+        ({"notes": NOTES}, ("D", NOTES)),
+        ({"description": "E"}, ("E", NOTES)),
+        ({"title": "T"}, ("E", NOTES)),
+        ({"description": ""}, ("", NOTES)),
+        ({"description": "F", "notes": "M"}, ("F", "M")),
+        ({"notes": ""}, ("F", "")),
+    ):
+        changed = app.patch_json(path, members).json
         assert app.get(path).json == changed
-        return changed["description"], changed["notes"]
-
-    assert change(notes=NOTES) == ("D", NOTES)
-    assert change(notes=NOTES) == ("D", NOTES)
-    assert change(description="E") == ("E", NOTES)
-    assert change(title="T") == ("E", NOTES)
-    assert change(notes="N") == ("E", "N")
-    assert change(description="") == ("", "N")
-    assert change(description="F", notes="M") == ("F", "M")
-    assert change(notes="") == ("F", "")
+        assert (changed["description"], changed["notes"]) == expected
 
 
 def test_notes_of_a_file_and_of_a_description_are_notes(app, add):
@@ -154,31 +144,21 @@ def test_a_comma_separates_tags_and_a_no_break_space_stands_for_a_space(app, add
     assert stored(app, id)["tags"] == ["b c"]
 
 
-def test_is_archived_counts_only_when_a_bookmark_is_created(post):
-    assert post(is_archived=True)["is_archived"]
-    assert post(is_archived=False)["is_archived"]
-    assert not post("https://other.example/")["is_archived"]
-    assert not post("https://other.example/", is_archived=True)["is_archived"]
-
-
 @pytest.mark.parametrize("method", ["put_json", "patch_json"])
-def test_an_update_sets_what_is_sent_and_keeps_the_rest(app, post, method):
+def test_an_update_sets_what_is_sent_and_keeps_the_rest(app, post, data, method):
     made = post(title="T", description="D", tag_names=["a"], unread=True)
-    path = f"/api/bookmarks/{made['id']}/"
-    changed = getattr(app, method)(path, {"url": URI, "title": "U", "tag_names": ["b"]}).json
+    # A path may lack its last slash.
+    send, path = getattr(app, method), f"/api/bookmarks/{made['id']}"
+    changed = send(path, {"url": URI, "title": "U", "tag_names": ["b c"]}).json
     assert (changed["title"], changed["description"]) == ("U", "D")
-    assert (changed["tag_names"], changed["unread"]) == (["b"], True)
-    marked = getattr(app, method)(path, {"url": URI, "shared": True, "unread": False}).json
-    assert (marked["tag_names"], marked["shared"], marked["unread"]) == (["b"], True, False)
-    assert stored(app)[0]["tags"] == ["b", "shared"]
-    assert getattr(app, method)(path, {"url": URI, "description": ""}).json["description"] == ""
-
-
-def test_an_update_that_changes_nothing_keeps_the_file(app, post, data):
-    made = post(tag_names=["a", "b c"], unread=True)
+    assert (changed["tag_names"], changed["unread"]) == (["b\xa0c"], True)
+    marked = send(path, {"url": URI, "shared": True, "unread": False}).json
+    assert (marked["shared"], marked["unread"]) == (True, False)
+    assert stored(app)[0]["tags"] == ["b c", "shared"]
     (file,) = (data / "bookmarks").glob("*.json")
+    app.put_json(f"/{file.stem}/tags", ["shared", "b c"], status=200)
     before = file.stat().st_ino
-    app.patch_json(f"/api/bookmarks/{made['id']}/", {"tag_names": ["a", "b\xa0c"], "unread": True})
+    assert send(path, {"url": URI, "tag_names": ["b\xa0c"], "shared": True}).json == marked
     assert file.stat().st_ino == before
 
 
@@ -228,10 +208,8 @@ def test_a_deleted_bookmark_is_404_and_created_anew(app, post, delete_during_wri
     app.patch_json(path, {"title": "B"}, status=404)
     for method in (app.get, app.delete):
         assert method(path, status=404).json.keys() == {"detail"}
-    for method in (app.put_json, app.patch_json):
-        assert method(path, {"url": URI}, status=404).json.keys() == {"detail"}
-    for verb in ("archive", "unarchive"):
-        assert app.post(f"{path}{verb}/", status=404).json.keys() == {"detail"}
+    app.put_json(path, {"url": URI}, status=404)
+    app.post(f"{path}archive/", status=404)
     again = f"/api/bookmarks/{post()['id']}/"
     delete_during_write(again)
     new = f"/api/bookmarks/{post(title='B')['id']}/"
@@ -245,7 +223,7 @@ def test_a_deleted_bookmark_is_404_and_created_anew(app, post, delete_during_wri
 def test_forms_are_read_with_tags_repeated_or_joined_by_commas(app, post, method, media_type):
     path = "/api/bookmarks/" + ("" if method == "post" else f"{post()['id']}/")
     fields = [("url", URI), ("unread", "true"), ("shared", "false"), ("title", "T")]
-    for names in (["a,b"], ["a", "b"], ["a, b", "A"]):
+    for names in (["a,b"], ["a", "b"]):
         sent = [*fields, *(("tag_names", name) for name in names)]
         made = getattr(app, method)(path, sent, content_type=media_type).json
         assert (made["tag_names"], made["title"]) == (["a", "b"], "T")
@@ -259,14 +237,6 @@ def test_a_number_is_a_positive_integer_of_31_bits_that_never_changes(monkeypatc
     assert number_of_id("0s9yex328jt74") == 475727080
     monkeypatch.setattr("zlib.crc32", lambda data: 2**31)  # The lower 31 bits are 0.
     assert number_of_id("any") == 1
-
-
-def test_a_bookmark_is_found_by_its_number_in_every_process_and_after_a_restart(app, post, client):
-    made = [post(f"https://{n}.example/") for n in range(20)]
-    app.delete(f"/api/bookmarks/{made[0]['id']}/", status=204)
-    for each in (app, client()):
-        for bookmark in made[1:]:
-            assert each.get(f"/api/bookmarks/{bookmark['id']}/").json == bookmark
 
 
 SAME = ("id-3985819", "id-4420602")  # These have the same number.
@@ -285,13 +255,12 @@ def same_path(app):
 def test_a_number_that_two_ids_share_is_404_for_every_method(app, same_path, data, is_deleted):
     if is_deleted:
         app.delete(f"/{SAME[0]}", status=204)
-    for method in ("get", "delete", "put_json", "patch_json"):
-        body = [{"url": URI}] if "json" in method else []
-        error = getattr(app, method)(same_path, *body, status=404)
+    for method in (app.get, app.delete):
+        error = method(same_path, status=404)
         # The ids of private bookmarks must not be named to visitors.
         assert not any(id in error.json["detail"] for id in SAME)
-    for verb in ("archive", "unarchive"):
-        app.post(f"{same_path}{verb}/", status=404)
+    app.patch_json(same_path, {"url": URI}, status=404)
+    app.post(f"{same_path}archive/", status=404)
     assert len(stored(app)) == 2 - is_deleted
     if not is_deleted:  # A removed file frees its number.
         (data / "bookmarks" / f"{SAME[0]}.json").unlink()
@@ -350,10 +319,8 @@ def test_a_list_is_limited_to_unread_or_shared_bookmarks_or_to_others(app, post)
     a, b, c, d = (f"https://{host}.example/" for host in "abcd")
     assert results(app, unread="yes") == [c, a]
     assert results(app, unread="no") == [b]
-    assert results(app, shared="yes") == [c, b]
     assert results(app, shared="no") == [a]
     assert results(app, unread="yes", shared="yes") == [c]
-    assert results(app, unread="yes", q="a.example") == [a]
     assert results(app, unread="off", shared="x") == [c, b, a]
     assert results(app, "/api/bookmarks/archived/", unread="yes") == [d]
     assert results(app, "/api/bookmarks/archived/", unread="no") == []
@@ -387,20 +354,20 @@ def test_a_list_is_limited_to_bookmarks_since_a_moment(app, post):
 
 def test_check_finds_a_bookmark_by_its_url(app, post):
     made = post()
-    for path in ("/api/bookmarks/check/", "/api/bookmarks/check"):
-        found = app.get(path, {"url": "https://EXAMPLE.com"}).json
-        assert (found["bookmark"], found["auto_tags"]) == (made, [])
-        missing = app.get(path, {"url": "https://other.example/"}).json
-        assert missing["bookmark"] is None
-        assert missing["metadata"].pop("url") == "https://other.example/"
-        assert missing["metadata"] == {"title": None, "description": None, "preview_image": None}
-        assert app.get(path, status=400).json.keys() == {"url"}
+    path = "/api/bookmarks/check"
+    found = app.get(f"{path}/", {"url": "https://EXAMPLE.com"}).json
+    assert (found["bookmark"], found["auto_tags"]) == (made, [])
+    missing = app.get(path, {"url": "https://other.example/"}).json
+    assert missing["bookmark"] is None
+    assert missing["metadata"].pop("url") == "https://other.example/"
+    assert missing["metadata"] == {"title": None, "description": None, "preview_image": None}
+    assert app.get(path, status=400).json.keys() == {"url"}
 
 
 def test_tags_are_listed_by_name_without_marks(app, post):
     post(tag_names=["b", "A b"], unread=True, date_added="2020-01-01T00:00:00Z")
     post("https://newer.example/", tag_names=["A b"], date_added="2021-01-01T00:00:00Z")
-    page = app.get("/api/tags/?limit=1").json
+    page = app.get("/api/tags?limit=1").json
     assert page["count"] == 2
     assert app.get(page["next"]).json["results"][0]["name"] == "b"
     (tag,) = page["results"]
@@ -416,8 +383,7 @@ def test_a_tag_that_is_added_is_not_stored_and_one_that_is_deleted_is_removed(ap
     made = app.post_json("/api/tags/", {"name": "new"}, status=201).json
     assert made["name"] == "new"
     assert app.get("/api/tags/").json["count"] == 0
-    for wrong in ("a,b", "", 5):
-        assert app.post_json("/api/tags/", {"name": wrong}, status=400).json.keys() == {"name"}
+    assert app.post_json("/api/tags/", {"name": "a,b"}, status=400).json.keys() == {"name"}
     for number in range(3):
         post(f"https://{number}.example/", tag_names=["A", "b"], unread=True)
     made = post(tag_names=["a", *SAME])
@@ -443,16 +409,12 @@ def test_a_bookmark_that_cannot_be_changed_is_named_when_a_tag_is_deleted(
     assert f"bookmark {own['id']} was deleted" in error["detail"]
 
 
-def test_the_profile_and_the_bundles_are_fixed(app):
+def test_the_profile_the_bundles_and_a_healthy_service_are_fixed(app, data):
     profile = app.get("/api/user/profile/").json
-    assert profile["search_preferences"] == {"sort": "added_desc", "shared": "off", "unread": "off"}
-    assert profile["version"] == LINKDING_VERSION
-    assert (profile["theme"], profile["enable_sharing"]) == ("auto", False)
+    assert profile["search_preferences"]["sort"] == "added_desc"
+    assert (profile["version"], profile["enable_sharing"]) == (LINKDING_VERSION, False)
     empty = {"count": 0, "next": None, "previous": None, "results": []}
-    assert app.get("/api/bundles/").json == empty
-
-
-def test_health_says_whether_the_folder_can_be_read(app, data):
+    assert app.get("/api/bundles").json == empty
     assert app.get("/health").json == {"status": "healthy", "version": "1.44.0"}
     (data / "bookmarks").rename(data / "away")
     sick = app.get("/health", status=503).json
@@ -468,12 +430,9 @@ def test_health_says_whether_the_folder_can_be_read(app, data):
 @pytest.mark.parametrize("members, member", [
     ({"url": None}, "url"),
     ({"url": "no url"}, "url"),
-    ({"title": 1}, "title"),
     ({"tag_names": "a\x01"}, "tag_names"),
     ({"tag_names": [1]}, "tag_names"),
     ({"date_added": "yesterday"}, "date_added"),
-    ({"date_modified": [1]}, "date_modified"),
-    ({"description": "x" * 70_000}, "description"),
 ])  # fmt: skip
 def test_a_wrong_value_is_400_with_the_member(app, members, member):
     error = app.post_json("/api/bookmarks/", {"url": URI} | members, status=400).json
@@ -486,20 +445,17 @@ def test_other_errors_have_a_detail(app):
     headers = {"Accept": "text/html", "Content-Type": "image/png"}
     for method, path, status in (
         ("GET", "/api/nothing/", 404),
-        ("GET", "/api/bookmarks/1/", 404),
-        ("GET", "/api/bookmarks/x/", 404),
         ("GET", "/api/bookmarks/99999999999/", 404),
         ("POST", "/api/bookmarks/1/", 405),
         ("POST", "/api/bookmarks/", 415),
         ("GET", "/api/bookmarks/shared/", 404),
-        ("POST", "/api/bookmarks/1/assets/upload/", 404),
     ):
         response = app.request(path, method=method, headers=headers, body=b"x", status=status)
         assert response.content_type == "application/json"
         assert response.json.keys() == {"detail"}
 
 
-def test_a_malformed_or_large_body_and_another_host_are_refused_with_the_reason(app):
+def test_a_malformed_or_large_body_another_host_and_site_are_refused_with_the_reason(app):
     error = app.post("/api/bookmarks/", "{", content_type="application/json", status=400)
     assert error.json.keys() == {"non_field_errors"}
     for media_type in ("application/json", "application/x-www-form-urlencoded"):
@@ -508,20 +464,11 @@ def test_a_malformed_or_large_body_and_another_host_are_refused_with_the_reason(
         assert error.json.keys() == {"detail"}
     headers = {"Host": "rebound.example"}
     assert app.get("/api/bookmarks/", headers=headers, status=421).json.keys() == {"detail"}
-
-
-@pytest.mark.parametrize(
-    "site", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}]
-)
-def test_another_site_can_neither_change_nor_read(app, post, site):
-    path = f"/api/bookmarks/{post()['id']}/"
-    for send in (app.put_json, app.patch_json):
-        assert send(path, {"url": URI}, headers=site, status=403).json.keys() == {"detail"}
-    assert app.delete(path, headers=site, status=403).json.keys() == {"detail"}
-    assert app.post_json("/api/bookmarks/", {}, headers=site, status=403).json.keys() == {"detail"}
-    for send in (app.get, app.options):
-        response = send(path, headers=site)
-        assert not [name for name in response.headers if name.startswith("Access-Control")]
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    error = app.post_json("/api/bookmarks/", {"url": URI}, headers=headers, status=403)
+    assert error.json.keys() == {"detail"}
+    response = app.get("/api/bookmarks/", headers=headers)
+    assert not [name for name in response.headers if name.startswith("Access-Control")]
 
 
 @pytest.mark.parametrize("code, status", [(errno.ENOSPC, 507), (errno.EIO, 503), (0, 500)])
@@ -588,18 +535,3 @@ def test_the_routes_are_documented():
         for method in route.handlers:
             path = route.template.replace("{verb}", "archive")
             assert f"| {method} | `{path}` |" in page, (method, path)
-
-
-def test_every_path_may_lack_its_last_slash(app):
-    made = app.post_json("/api/bookmarks", {"url": URI, "tag_names": ["a"]}, status=201).json
-    one = f"bookmarks/{made['id']}"
-    (tag,) = app.get("/api/tags").json["results"]
-    for path in ("bookmarks", one, "tags", f"tags/{tag['id']}", "user/profile", "bundles"):
-        assert app.get(f"/api/{path}").json == app.get(f"/api/{path}/").json
-    for method in (app.put_json, app.patch_json):
-        assert method(f"/api/{one}", {"url": URI, "title": "T"}).json["title"] == "T"
-    app.post(f"/api/{one}/archive", status=204)
-    assert results(app, "/api/bookmarks/archived") == [URI]
-    app.post_json("/api/tags", {"name": "b"}, status=201)
-    app.delete(f"/api/tags/{tag['id']}", status=204)
-    app.delete(f"/api/{one}", status=204)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -15,12 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 import webtest
-from webob import Request
 
 import formats
-from bookmarks import make_app
 from formats.http import conditional
-from storage.index import State
 
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "Text", "tags": ["x"]}
 BODY = json.dumps(WHOLE | {"title": "New"}).encode()
@@ -180,13 +176,10 @@ PAGES = ["/a?format=html", "/?format=html", "/tags?format=html"]
 DATED = [path for path in (*REPRESENTATIONS, *VALUES, *LISTS) if path not in PAGES]
 
 
-def test_a_page_gives_no_304_by_date(app, a, later):
+def test_if_modified_since_gives_304_except_for_pages(app, a, later):
     for path in PAGES:
         current = app.get(path, status=200).headers["Last-Modified"]
         app.get(path, headers={"If-Modified-Since": current}, status=200)
-
-
-def test_if_modified_since_gives_304(app, a, later):
     for path in DATED:
         current = app.get(path, status=200).headers["Last-Modified"]
         moment = parsedate_to_datetime(current)
@@ -199,16 +192,9 @@ def test_if_modified_since_gives_304(app, a, later):
             app.get(path, headers={"If-Modified-Since": since}, status=200)
 
 
-def test_last_modified_of_a_file_before_1970_is_a_date():
-    state, format = State(1, -1e9), formats.JSON
-    response = conditional.respond(Request.blank("/"), format, state, [])
-    assert dict(response.headers)["Last-Modified"] == "Sun, 24 Apr 1938 22:13:20 GMT"
-
-
 NO_DATES = [
-    "Tue, 31 Feb {} 00:00:00 GMT", "Tue, 29 Feb {} 00:00:00 GMT", "Tue Feb 30 00:00:00 {}",
-    "Tuesday, 31-Apr-31 00:00:00 GMT", "Tue, 00 Jan {} 00:00:00 GMT",
-    "Tue, 01 Jan {} 24:00:00 GMT", "Tue, 01 Jan {} 00:60:00 GMT",
+    "Tue, 29 Feb {} 00:00:00 GMT", "Tue Feb 30 00:00:00 {}", "Tuesday, 31-Apr-31 00:00:00 GMT",
+    "Tue, 00 Jan {} 00:00:00 GMT", "Tue, 01 Jan {} 24:00:00 GMT",
 ]  # fmt: skip
 
 
@@ -255,7 +241,6 @@ def unchanged(app, a, data):
 
 def test_a_false_condition_is_412_and_changes_nothing(app, unchanged):
     for headers in (
-        {"If_Match": '"other"'},
         {"If_Match": '"other", "another"'},
         {"If_Match": ""},
         {"If_Match": "other"},
@@ -295,22 +280,15 @@ def test_if_match_accepts_the_tag_of_any_representation(app, a):
 
 
 @pytest.mark.parametrize("headers", [
-    {"If_Match": "*"},
     {"If_None_Match": '"other"'},
-    {"If_Unmodified_Since": FAR_AHEAD},
     {"If_Unmodified_Since": "whenever"},
     {"If_Match": "*", "If_Unmodified_Since": LONG_AGO},
     {"If_Modified_Since": FAR_AHEAD},
 ], ids=str)  # fmt: skip
-def test_a_change_whose_conditions_hold_succeeds(app, a, headers):
-    for change in CHANGES:
-        send(app, change, success(change), **headers)
-
-
-def test_if_unmodified_since_accepts_the_current_date(app, a, later):
+def test_a_change_whose_conditions_hold_succeeds(app, a, headers, later):
     for change in CHANGES:
         current = app.get("/a", status=200).headers["Last-Modified"]
-        send(app, change, success(change), If_Unmodified_Since=current)
+        send(app, change, success(change), **{"If_Unmodified_Since": current} | headers)
 
 
 def test_a_change_within_the_last_second_fails_if_unmodified_since(app):
@@ -357,18 +335,11 @@ def test_one_of_several_requests_with_the_same_condition_succeeds(app):
     assert app.get("/a/title", status=200).text == str(10 + statuses.index(200))
 
 
-@pytest.fixture
-def quick_switches():
-    """Let threads take turns more often."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(interval)
-
-
-def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a, quick_switches):
+def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a):
     paths = [*LISTS, *OTHERS, "/?format=netscape", "/tags", *REPRESENTATIONS]
     found, is_done = defaultdict(set), threading.Event()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # Threads take turns more often.
 
     def change(n):
         client = webtest.TestApp(app.app)
@@ -392,6 +363,7 @@ def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a, quick_swi
             list(threads.map(change, range(2)))
         finally:
             is_done.set()
+            sys.setswitchinterval(interval)
         for reader in readers:
             reader.result()
     assert len(found) > 100
@@ -453,36 +425,25 @@ def test_the_validators_are_the_same_in_every_application(app, a, client):
                 assert headers["Last-Modified"] == app.get(path).headers["Last-Modified"]
 
 
-def restore_old_version(data):
-    file = data / "bookmarks" / "a.json"
-    old = file.read_text().replace('"A"', '"Old"')
-    file.write_text(old)
-    os.utime(file, (1e9, 1e9))
-
-
-# What another program does.
-UNSEEN = {
-    "remove": lambda data: (data / "bookmarks" / "a.json").unlink(),
-    "move away": lambda data: (data / "bookmarks" / "a.json").rename(data / "a.json"),
-    "undelete": lambda data: (data / "tombstones" / "b.json").unlink(),
-    "restore": restore_old_version,
-}
-
-
-def test_a_change_that_leaves_only_old_files_gives_no_304_by_date(app, a, data, tmp_path, later):
+def test_a_change_that_leaves_only_old_files_gives_no_304_by_date(app, a, data, client, later):
     app.put_json("/b", WHOLE | {"uri": "https://b.example/"}, status=201)
     app.delete("/b", status=204)
-    folders = [tmp_path / name for name in UNSEEN]
-    for folder in folders:
-        shutil.copytree(data, folder)
-    running = [webtest.TestApp(make_app(folder)) for folder in folders]
-    seen = [app.get("/", status=200).headers["Last-Modified"] for app in running]
-    time.sleep(1.1)  # Dates have a resolution of one second.
-    for change, folder, app, since in zip(UNSEEN.values(), folders, running, seen, strict=True):
-        change(folder)
-        for client in (app, webtest.TestApp(make_app(folder))):
-            client.get("/", headers={"If-Modified-Since": since}, status=200)
-    app.get("/a", headers={"If-Modified-Since": seen[-1]}, status=200)
+    file = data / "bookmarks" / "a.json"
+    text = file.read_text()
+
+    def restore_old_version():
+        file.write_text(text.replace('"A"', '"Old"'))
+        os.utime(file, (1e9, 1e9))
+
+    # What another program does.
+    for change in (restore_old_version, (data / "tombstones" / "b.json").unlink, file.unlink):
+        since = {"If-Modified-Since": app.get("/", status=200).headers["Last-Modified"]}
+        time.sleep(1.1)  # Dates have a resolution of one second.
+        change()
+        for each in (app, client()):
+            each.get("/", headers=since, status=200)
+            if file.exists():
+                each.get("/a", headers=since, status=200 if change is restore_old_version else 304)
 
 
 RACING = {

@@ -7,11 +7,8 @@ import re
 import time
 import tracemalloc
 
-import hypothesis
 import pytest
 import webtest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
 
 from bookmarks import make_app
 from storage.errors import Invalid
@@ -73,23 +70,20 @@ def call(app, path="/", method="GET", body=b"", environ=None, **headers):
 
 
 @pytest.mark.parametrize("public_read", [False, True])
-@pytest.mark.parametrize("method, path, headers, status", [
-    ("POST", "/", {"Origin": "https://evil.example"}, 403),
-    ("GET", "/", {"Host": "no host"}, 400),
-    ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
-    ("DELETE", "/-/login", {}, 405),
-    ("GET", "/-/logout", {}, 405),
-    ("POST", "/-/login", {"Content-Type": "text/csv"}, 415),
-])  # fmt: skip
-def test_no_error_page_for_a_client_without_a_token_shows_the_collection(
-    client, public_read, method, path, headers, status
-):
+def test_no_error_page_for_a_client_without_a_token_shows_the_collection(client, public_read):
     app = client(token=TOKEN, public_read=public_read)
     app.put_json("/a/tags", ["unread", "confidential"], headers=BEARER, status=200)
-    page = call(app, path, method, b"x", Accept=BROWSER, **headers)
-    assert page.status_int == status
-    assert "<html" in page.text
-    assert "Unread" not in page.text and "confidential" not in page.text
+    for method, path, headers, status in (
+        ("POST", "/", {"Origin": "https://evil.example"}, 403),
+        ("GET", "/", {"Host": "no host"}, 400),
+        ("GET", "/", {"Authorization": "Bearer wrong"}, 401),
+        ("GET", "/-/logout", {}, 405),
+        ("POST", "/-/login", {"Content-Type": "text/csv"}, 415),
+    ):
+        page = call(app, path, method, b"x", Accept=BROWSER, **headers)
+        assert page.status_int == status
+        assert "<html" in page.text
+        assert "Unread" not in page.text and "confidential" not in page.text
 
 
 # --- The host name ---
@@ -103,17 +97,15 @@ def test_a_loopback_host_name_is_accepted(app):
 
 def test_another_host_name_without_a_token_is_421(app):
     app.put_json("/a", WHOLE | {"tags": ["unread"]}, status=201)
-    before = app.get("/", status=200).json
     for host in (
         "a.example:8080", "localhost.a.example", "127.0.0.1.a.example", "192.168.1.1", "0.0.0.0",
         "[::]", "[2001:db8::1]", "1.0.0.127",
     ):  # fmt: skip
-        for method, path in [("GET", "/a"), ("HEAD", "/feed"), ("OPTIONS", "/")]:
+        for method, path in [("GET", "/a"), ("OPTIONS", "/"), ("DELETE", "/a")]:
             send(app, method, path, None, 421, Host=host)
-        send(app, "POST", "/", {"uri": "https://b.example/"}, 421, Host=host)
         page = app.get("/", headers={"Host": host, "Accept": BROWSER}, status=421)
         assert "Unread" not in page.text
-    assert app.get("/", status=200).json == before
+    assert len(app.get("/", status=200).json) == 1
 
 
 def test_an_invalid_host_name_is_refused(app):
@@ -188,6 +180,8 @@ def test_a_change_from_another_site_is_403(app, a):
     for site in ("cross-site", "same-site", "unheard-of"):
         send_unsafe(app, 403, Sec_Fetch_Site=site)
     send_unsafe(app, 403, Sec_Fetch_Site="cross-site", Origin="http://localhost")
+    for authorization in ("Bearer x", "Token", basic("")):
+        send_unsafe(app, 403, Sec_Fetch_Site="cross-site", Authorization=authorization)
     for origin in (
         "https://a.example", "null", "http://localhost:8080", "https://localhost",
         "http://localhost.a.example", "",
@@ -196,31 +190,18 @@ def test_a_change_from_another_site_is_403(app, a):
     assert app.get("/", status=200).json == [a]
 
 
-CROSS_SITE = [{"Sec_Fetch_Site": "cross-site"}, {"Origin": "https://a.example"}]
-
-
-@pytest.mark.parametrize("scheme", ["Bearer", "Token"])
-def test_a_right_token_in_bearer_or_token_exempts_from_the_cross_site_check(client, scheme):
-    app = client(token=TOKEN)
-    for headers in CROSS_SITE:
-        send(app, "POST", "/a", {"title": "New"}, 200, Authorization=f"{scheme} {TOKEN}", **headers)
-
-
 @pytest.mark.parametrize("public_read", [False, True])
-def test_nothing_else_exempts_from_the_cross_site_check(client, public_read):
+@pytest.mark.parametrize("site", [
+    {"Sec_Fetch_Site": "cross-site"}, {"Origin": "https://a.example"},
+], ids=str)  # fmt: skip
+def test_only_a_right_bearer_token_exempts_from_the_cross_site_check(client, public_read, site):
     app = client(token=TOKEN, public_read=public_read)
-    for headers in CROSS_SITE:
-        for authorization in (basic(TOKEN), "Bearer wrong", f"Bearer {TOKEN}x", "Token", TOKEN, ""):
-            send_unsafe(app, 403, Authorization=authorization, **headers)
-        send_unsafe(app, 403, **headers)
-
-
-def test_without_a_token_no_header_exempts_from_the_cross_site_check(app, a):
-    for authorization in ("Bearer x", "Bearer ", "Token", basic("")):
-        response = send(
-            app, "DELETE", "/a", None, 403, Origin="https://a.example", Authorization=authorization
-        )
+    for authorization in (basic(TOKEN), "Bearer wrong", f"Bearer {TOKEN}x", "Token", TOKEN, ""):
+        send_unsafe(app, 403, Authorization=authorization, **site)
+    response = send(app, "DELETE", "/a", None, 403, **site)
     assert "Authorization: Bearer" in response.json["detail"]
+    for scheme in ("Bearer", "Token"):
+        send(app, "POST", "/a", {"title": "New"}, 200, Authorization=f"{scheme} {TOKEN}", **site)
 
 
 def test_another_site_gets_no_permission_to_read_or_to_send_a_token(app, a, data):
@@ -239,11 +220,8 @@ def test_another_site_gets_no_permission_to_read_or_to_send_a_token(app, a, data
 
 
 @pytest.mark.parametrize("headers", [
-    {},
-    {"Sec_Fetch_Site": "same-origin"},
-    {"Sec_Fetch_Site": "none"},
-    {"Sec_Fetch_Site": "same-origin", "Origin": "null"},
-    {"Origin": "http://localhost"},
+    {"Sec_Fetch_Site": "none"}, {"Sec_Fetch_Site": "same-origin", "Origin": "null"},
+    {"Origin": "http://localhost"}, {},
 ], ids=str)  # fmt: skip
 def test_a_change_from_the_same_site_succeeds(app, a, headers):
     send_unsafe(app, **headers)
@@ -366,20 +344,26 @@ def test_an_address_cannot_forge_a_line_of_the_log(client, caplog):
 
 
 @pytest.mark.parametrize("method, path, status, headers", [
-    ("GET", "/?format=html", 200, {}),
-    ("GET", "/feed", 200, {}), ("GET", "/a/title", 200, {}), ("PUT", "/new", 201, {}),
+    ("GET", "/?format=html", 200, {}), ("GET", "/feed", 200, {}), ("GET", "/a/title", 200, {}),
     ("OPTIONS", "/", 204, {}), ("DELETE", "/a", 204, {}),
     ("GET", "/a", 304, {"If-None-Match": "*"}),
     ("GET", "/?limit=x", 400, {}),
-    ("POST", "/", 403, {"Origin": "https://a.example"}),
+    ("GET", "/", 401, {"Authorization": "Bearer guess"}),
+    ("POST", "/", 403, {"Origin": "https://a.example", "Authorization": ""}),
     ("GET", "/unknown", 404, {"Accept": BROWSER}),
     ("PATCH", "/", 405, {}),
-    ("GET", "/", 421, {"Host": "a.example"}),
+    ("GET", "/failing", 500, {}),
 ])  # fmt: skip
-def test_every_response_has_the_security_headers(app, a, method, path, status, headers):
-    body = json.dumps(WHOLE | {"uri": "https://b.example/"}) if method == "PUT" else ""
-    headers = {"Content-Type": JSON} | headers
-    response = app.request(path, method=method, body=body.encode(), headers=headers, status=status)
+def test_every_response_has_the_security_headers(
+    client, caplog, monkeypatch, method, path, status, headers
+):
+    app = client(token=TOKEN)
+    if status == 500:
+        monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
+    response = app.request(path, method=method, headers=BEARER | headers, status=status)
+    # Tokens are never logged.
+    assert TOKEN not in caplog.text and "guess" not in caplog.text
+    assert ("ZeroDivisionError" in caplog.text) == (status == 500)
     (policy,) = response.headers.getall("Content-Security-Policy")
     directives = [directive.strip() for directive in policy.split(";")]
     assert directives[0] == "default-src 'none'"
@@ -387,19 +371,6 @@ def test_every_response_has_the_security_headers(app, a, method, path, status, h
     assert "unsafe" not in policy
     assert response.headers.getall("X-Content-Type-Options") == ["nosniff"]
     assert response.headers.getall("Referrer-Policy") == ["same-origin"]
-
-
-def test_a_401_and_a_500_have_the_security_headers(client, monkeypatch, caplog):
-    app = client(token=TOKEN)
-    monkeypatch.setattr(app.app.store, "get", lambda id: 1 / 0)
-    with caplog.at_level(0):
-        refused = app.get("/", headers={"Authorization": "Bearer guess"}, status=401)
-        failed = app.get("/a", headers=BEARER, status=500)
-    for response in (refused, failed):
-        assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
-        assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert "ZeroDivisionError" in caplog.text
-    assert TOKEN not in caplog.text and "guess" not in caplog.text  # Tokens are never logged.
 
 
 # --- Sizes ---
@@ -445,15 +416,15 @@ class Broken:
         raise EOFError("the client is gone")
 
 
-@pytest.mark.parametrize("method, path", [("PUT", "/a/tags"), ("POST", "/"), ("POST", "/a")])
-def test_a_body_that_cannot_be_read_to_its_end_is_400_or_411(app, a, method, path):
+def test_a_body_that_cannot_be_read_to_its_end_is_400_or_411(app, a):
     broken = {"wsgi.input": Broken(), "CONTENT_LENGTH": "9"}
     endless = {"HTTP_TRANSFER_ENCODING": "chunked"}
-    for environ, status in [(broken, 400), (endless, 411)]:
-        request = webtest.TestRequest.blank(path, environ | {"CONTENT_TYPE": JSON}, method=method)
-        if status == 411:
-            request.environ.pop("CONTENT_LENGTH", None)
-        assert request.get_response(app.app).status_int == status
+    for method, path in (("PUT", "/a/tags"), ("POST", "/")):
+        request = webtest.TestRequest.blank(path, broken, method=method, content_type=JSON)
+        assert request.get_response(app.app).status_int == 400
+        request = webtest.TestRequest.blank(path, endless, method=method, content_type=JSON)
+        request.environ.pop("CONTENT_LENGTH", None)
+        assert request.get_response(app.app).status_int == 411
     assert app.get("/", status=200).json == [a]
 
 
@@ -466,7 +437,6 @@ def test_a_wrong_content_length_is_a_client_error(app):
 DEEP = 100_000
 LONG = [
     (b"[" * DEEP, JSON),
-    (b"[" * DEEP + b"]" * DEEP, JSON),
     (b'{"uri":' * DEEP + b"1" + b"}" * DEEP, JSON),
     (b'[{"a":' * 1_000 + b"1" + b"}]" * 1_000, JSON),
     (b"<xbel>" + b"<folder>" * 50_000 + b"</folder>" * 50_000 + b"</xbel>", XBEL),
@@ -539,62 +509,3 @@ def test_a_path_that_is_no_valid_text_is_404(app, a):
             for method, body in (("GET", b""), ("PUT", b"{}"), ("DELETE", b"")):
                 response = call(app, path.format(text), method, body, Content_Type=JSON)
                 assert response.status_int == 404, (method, path, text)
-
-
-def multipart(headers, value=b"x:y"):
-    """Return a multipart form of one part with these headers."""
-    head = b"--b\r\nContent-Disposition: form-data; " + headers
-    return head + b"\r\n\r\n" + value + b"\r\n--b--\r\n"
-
-
-BAD_BODIES = [
-    b"", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"null", b"[null]", b'{"":{}}',
-    b'{"uri":"\\ud800:"}', b'{"\\ud800":1}', b'{"id":"../../x","uri":"https://b.example/"}',
-    b'{"uri":"https://a.example/","uri":"https://b.example/"}', b"<", b"<xbel/>",
-    b"<?xml version='1.1'?><xbel><bookmark href='https://b.example/&#1;'/></xbel>",
-    *(b"<?xml version='1.0' encoding='%s'?><xbel/>" % name
-      for name in (b"nonsense", b"utf-7", b"idna", b"base64", b"undefined")),
-    b"<xbel><bookmark href='http://[' added='x' modified='y' tags=',' id='b-'/></xbel>",
-    b"<xbel><bookmark href='a:b&#0;'/></xbel>", b"<x:xbel xmlns:x='x'><x:bookmark/></x:xbel>",
-    b"uri=%00&title=%ff", b"uri&title", b"&&&=&", b"--b\r\n\r\n--b--\r\n",
-    multipart(b'name="uri"; filename="x"'), multipart(b'name="\xff"', b"\xff"),
-    *(multipart(b'name="uri"\r\nContent-Type: text/plain; charset=%s' % name)
-      for name in (b"x", b"utf-16", b"rot13")),
-    multipart(b'name="uri"\r\nContent-Transfer-Encoding: base64'), b"x" * 10_000,
-]  # fmt: skip
-BAD_TYPES = [
-    JSON, XBEL, FORM, MULTIPART, "text/xml; charset=utf-16", "application/xml; charset=nonsense",
-    f"{FORM}; charset=utf-16", "multipart/form-data", "multipart/form-data; boundary=",
-    'multipart/form-data; boundary="' + "b" * 5_000 + '"', "text/plain; charset=\xff",
-    "application/json; charset=nonsense", "application/json;;;=;", 'application/json; a="',
-    "application/json, text/xml", ";", "\xff/\xff", "a" * 10_000,
-]  # fmt: skip
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values),
-    max_leaves=5,
-)
-ANY_FIXTURE = [HealthCheck.function_scoped_fixture]
-FEW = settings(deadline=None, max_examples=50, suppress_health_check=ANY_FIXTURE)
-NAMES = st.sampled_from(["id", "uri", "title", "description", "tags", "created", "modified", "x"])
-
-
-@FEW
-@hypothesis.given(body=st.dictionaries(NAMES, VALUES) | VALUES)
-def test_no_json_body_causes_a_500(app, body):
-    data = json.dumps(body).encode()
-    for method, path in [("POST", "/"), ("POST", "/a"), ("PUT", "/a"), ("PUT", "/a/tags")]:
-        assert call(app, path, method, data, Content_Type=JSON).status_int < 500
-
-
-@pytest.mark.parametrize("content_type", BAD_TYPES, ids=lambda value: ascii(value[:40]))
-def test_no_malformed_body_causes_a_500(app, a, content_type):
-    for method, path in [("POST", "/"), ("PUT", "/a"), ("PUT", "/a/tags")]:
-        for body in BAD_BODIES:
-            response = call(app, path, method, body, Content_Type=content_type)
-            assert response.status_int < 500, (method, path, body)
-    for name in ("json", "xbel", "text", "csv", "html"):
-        app.get(f"/?format={name}", status=200)
-    app.get("/feed", status=200)

@@ -24,10 +24,7 @@ HOSTILE = [
 
 
 class Page(HTMLParser):
-    """The elements and texts of a page.
-
-    Raises AssertionError for wrong nesting, a repeated attribute, a comment or a declaration.
-    """
+    """The elements and texts of a page. Raises AssertionError for wrong nesting."""
 
     def __init__(self, html):
         super().__init__(convert_charrefs=True)
@@ -40,8 +37,7 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attributes):
-        names = [name for name, _ in attributes]
-        assert len(names) == len(set(names)), f"repeated attribute: {names}"
+        assert len(attributes) == len(dict(attributes)), f"repeated attribute: {attributes}"
         self.elements.append((tag, dict(attributes)))
         if tag not in VOID:
             self.open.append(tag)
@@ -51,12 +47,6 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.texts.append(data)
-
-    def handle_comment(self, data):
-        raise AssertionError(f"comment: {data}")
-
-    def unknown_decl(self, data):
-        raise AssertionError(f"declaration: {data}")
 
     def all(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
@@ -148,7 +138,7 @@ def test_all_fields_are_escaped_in_the_list_and_on_the_page_of_a_bookmark(app, h
 
 def test_the_parameters_of_the_query_are_escaped(app, hostile):
     for value in HOSTILE:
-        for name in ("tag", "q", "x"):
+        for name in ("tag", "q"):
             response = app.get("/", {name: value, "limit": 1, "format": "html"}, status=200)
             assert_harmless(Page(response.text))
 
@@ -164,14 +154,6 @@ def test_characters_that_html_cannot_contain_are_replaced(app, add, path, name):
         assert not set("\0\x01\ufffe") & set(text)
 
 
-def test_the_first_of_two_uri_parameters_decides_in_json_and_html(app, add):
-    add("https://1.example/", title="First")
-    add("https://2.example/", title="Second")
-    query = "/?uri=https://1.example/&uri=https://2.example/"
-    assert [bookmark["title"] for bookmark in app.get(query).json] == ["First"]
-    assert "First" in get_page(app, query).text
-
-
 def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
     id = add(tags=["x"])["id"]
     response = app.get("/", headers=PAGE, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200)
@@ -183,34 +165,20 @@ def test_all_links_and_forms_begin_with_the_path_prefix(app, add):
     assert all(path.startswith("/my/marks/") for path in own)
 
 
-@pytest.mark.parametrize("uri", [
-    "javascript:alert(1)", "JavaScript://a.example/%0aalert(1)", "vbscript:msgbox(1)",
-    "data:text/html,<script>alert(1)</script>", "file:///etc/passwd", "x-unheard-of:x",
+@pytest.mark.parametrize("uri, is_link", [
+    ("javascript:alert(1)", False), ("JavaScript://a.example/%0aalert(1)", False),
+    ("vbscript:msgbox(1)", False), ("data:text/html,<script>alert(1)</script>", False),
+    ("file:///etc/passwd", False), ("https://a.example/?a=1&copy=2&b=\"'", True),
+    ("HTTP://A.EXAMPLE/", True), ("mailto:a@b.example?subject=x", True),
+    ("magnet:?xt=urn:btih:x", True), ("http://[", True), ("https://a.example:port/", True),
 ])  # fmt: skip
-def test_a_uri_of_a_dangerous_scheme_is_shown_as_text(app, add, uri):
-    id = add(uri, title="Title")["id"]
+def test_a_uri_is_a_link_if_its_scheme_is_harmless_and_else_text(app, add, uri, is_link):
+    id = add(uri, title=uri)["id"]
     for path in ("/", f"/{id}"):
         page = get_page(app, path)
         assert uri in page.text
         links = [*page.links(), *(a["href"] for a in page.all("link"))]
-        assert not [link for link in links if link.lower().startswith(uri[:6].lower())]
-
-
-def test_a_uri_of_a_harmless_scheme_is_a_link(app, add):
-    for uri in (
-        "https://a.example/?a=1&copy=2&b=\"'", "HTTP://A.EXAMPLE/", "ftp://a.example/",
-        "mailto:a@b.example?subject=x", "magnet:?xt=urn:btih:x",
-    ):  # fmt: skip
-        id = add(uri, title="Title")["id"]
-        for path in ("/", f"/{id}"):
-            assert uri in get_page(app, path).links()
-
-
-def test_a_uri_that_cannot_be_split_is_shown(app, add):
-    for uri in ("http://[", "https://[::1", "http://a.example:port/", "https://@:/"):
-        id = add(uri, title=uri)["id"]
-        for path in ("/", f"/{id}"):
-            assert uri in get_page(app, path).text
+        assert (uri in links) == is_link
 
 
 def test_the_query_fills_in_the_form(app):
@@ -258,31 +226,20 @@ def restore_form(page):
 
 def put_back(app, response):
     """Send the form of the page of a deletion; return the new bookmark."""
-    form = restore_form(response)
-    address = form.submit(status=303).headers["Location"]
+    address = restore_form(response).submit(status=303).headers["Location"]
     return app.get("/" + address.partition("#b-")[2], status=200).json
 
 
 def test_a_bookmark_that_is_put_back_has_all_its_fields(app, add):
-    for number, text in enumerate([*HOSTILE, "\n\nfirst\n\n last ", "😀" * 1000]):
-        uri = f"x-{number}:" + "".join(text.split())
-        tags = ["".join(text.split())[:200], "two words"]
-        created = "2001-02-03T04:05:06Z"
-        old = add(uri, title=text, description=f"{text}\n{text}", tags=tags, created=created)
+    for text in HOSTILE:
+        uri = "x:" + "".join(text.split())
+        fields = {"description": f"{text}\n{text}", "tags": [text, "two words"]}
+        old = add(uri, title=text, created="2001-02-03T04:05:06Z", **fields)
         response = delete_with_a_form(app, old["id"])
         assert_harmless(Page(response.text))
         new = put_back(app, response)
         assert new["id"] != old["id"] and new["modified"] > "2026"
         assert new == old | {"id": new["id"], "modified": new["modified"]}
-
-
-def test_a_bookmark_of_the_largest_size_can_be_put_back(app):
-    fields = {"uri": "x:" + "é" * 65_534, "title": "é" * 4_096, "description": "😀" * 65_536}
-    fields["tags"] = [f"{n:03}" + "é" * 252 for n in range(100)]
-    body = json.dumps(fields, ensure_ascii=False).encode()
-    old = app.post("/", body, content_type="application/json", status=201).json
-    new = put_back(app, delete_with_a_form(app, old["id"]))
-    assert new == old | {"id": new["id"], "modified": new["modified"]}
 
 
 def test_putting_back_changes_no_bookmark_that_has_the_address_again(app, add):
@@ -389,12 +346,6 @@ def test_the_header_marks_the_link_to_the_present_page(app, add):
         assert [link.text for link in links] == [label] * bool(label), path
 
 
-def test_the_report_of_an_import_names_the_line_of_a_skipped_entry(app):
-    file = ("file", "a.csv", b"uri,title\nnone,x\n")
-    page = app.post("/-/import", upload_files=[file], headers=PAGE).html
-    assert page.select_one(".report span").text == "line 2"
-
-
 def test_the_trash_has_pages(app, monkeypatch):
     for module in ("html.trash", "http.trash_actions"):
         monkeypatch.setattr(f"formats.{module}.PAGE_SIZE", 2)
@@ -433,14 +384,12 @@ def test_a_service_that_keeps_nothing_offers_no_way_back(data, client):
 def test_addresses_in_descriptions_are_links(app, add):
     text = "See (https://a.example/x?y=1&z), <b> or http://b.example."
     add("https://1.example/", description=text)
-    long = "word " * 100 + "https://c.example/\n"
-    add("https://2.example/", description=long)
+    add("https://2.example/", description="word " * 100 + "https://c.example/\n")
     page = app.get("/?q=see+or+word", headers=PAGE, status=200)
     assert_harmless(Page(page.text))
-    links = [a["href"] for a in page.html.select(".list h2 + p:not(.meta) a, .list details p a")]
-    assert sorted(links) == [
-        "http://b.example", "https://a.example/x?y=1&z", "https://c.example/"
-    ]  # fmt: skip
+    links = page.html.select(".list h2 + p:not(.meta) a, .list details p a")
+    expected = {"http://b.example", "https://a.example/x?y=1&z", "https://c.example/"}
+    assert {a["href"] for a in links} == expected
 
 
 # --- Several bookmarks at once ---
@@ -484,16 +433,12 @@ def test_checked_bookmarks_are_tagged_and_marked_as_read(app, many):
 def test_checked_bookmarks_are_deleted_and_put_back(app, many):
     response = act_on_selected(app, many, "delete", [1, 4, 7], status=200)
     assert "3 bookmarks" in response.html.select_one(".notice").text
-    assert [b["title"] for b in app.get("/", status=200).json] == [
-        "T0", "T2", "T3", "T5", "T6", "T8", "T9"
-    ]  # fmt: skip
+    assert [b["title"][1] for b in app.get("/", status=200).json] == list("0235689")
     form = restore_form(response)
     assert form.text.count("Put them back") == 1
     address = form.submit(status=303).headers["Location"]
     assert "3 bookmarks put back." in app.get(address, headers=PAGE, status=200).text
-    new = app.get("/", status=200).json
-    assert [b["title"] for b in new] == [b["title"] for b in many]
-    assert [b["created"] for b in new] == [b["created"] for b in many]
+    assert [b["title"] for b in app.get("/", status=200).json] == [b["title"] for b in many]
 
 
 @pytest.mark.parametrize("action, left, tagged", [("add", ["T0"], ["T0"]), ("delete", [], [])])
@@ -522,9 +467,8 @@ def test_a_refused_change_of_checked_bookmarks_keeps_what_was_typed(app, many):
     assert form.submit(status=303).headers["Location"].endswith("/?tag=x&changed=2")
     page = act_on_selected(app, many, "add", [0], status=422, tags="")
     assert page.html.find(id="tags-error").text == "Tags are missing: write some"
-    for action in ("add", "remove", "read", "delete"):
-        page = act_on_selected(app, many, action, [], status=422, tags="a")
-        assert "Bookmarks are missing: check some in the list" in page.html.main.text
+    page = act_on_selected(app, many, "delete", [], status=422)
+    assert "Bookmarks are missing: check some in the list" in page.html.main.text
     act_on_selected(app, many, "other", [0], status=400, tags="a")
     assert tags_of(app) == [["x", "unread", "ok"]] * 2 + [["x", "unread"]] * 8
 
@@ -586,15 +530,14 @@ def test_the_mark_stays_at_its_place_among_the_tags(app, add):
     assert form["tags"].value == "a, b" and form["unread"].checked
     form.submit(status=303)
     assert tags_of(app) == [["a", "b", "unread"]]
-    app.delete(f"/{app.get('/').json[0]['id']}", status=204)
-    old = add(tags=["Unread", "x"])
+    old = add("x:2", tags=["Unread", "x"])
     form = app.get(f"/{old['id']}", headers=PAGE, status=200).forms[1]
     assert form["tags"].value == "x" and form["unread"].checked
     form.submit(status=303)
     assert app.get(f"/{old['id']}", status=200).json == old
     form["unread"] = False
     form.submit(status=303)
-    assert tags_of(app) == [["x"]]
+    assert tags_of(app)[0] == ["x"]
 
 
 def test_the_list_says_its_order_and_links_to_the_others(app, many):
@@ -628,13 +571,9 @@ def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add):
     for query, address in (
         ("", "/"),
         ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
-        ("//evil.example/", "/"),
         ("https://evil.example/?tag=x", "/"),
-        ("\r\nSet-Cookie: a=b", "/"),
         ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
-        ("uri=https://evil.example/&title=x&format=csv&tag=x", "/?tag=x"),
-        ("tag=%ff", "/?tag=%EF%BF%BD"),
-        ("tag=x#y", "/?tag=x%23y"),
+        ("uri=https://evil.example/&title=x&format=csv&tag=x#y", "/?tag=x%23y"),
     ):
         id = add("https://a.example/", tags=["x"])["id"]
         path = f"/{id}?{urlencode({'_list': query})}"
@@ -651,15 +590,6 @@ def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add):
             assert_harmless(page)
 
 
-def test_links_and_forms_of_a_list_carry_its_query(app, add):
-    id = add("https://a.example/", tags=["x"])["id"]
-    page = get_page(app, "/?tag=x&limit=5&format=html&q=example")
-    back = "tag=x&limit=5&q=example"
-    assert f"/{id}?{urlencode({'_list': back})}" in page.links()
-    assert f"/-/add?{urlencode({'_list': back})}" in page.links()
-    assert {a["value"] for a in page.all("input") if a.get("name") == "_list"} == {back}
-
-
 def test_the_name_of_an_unknown_field_is_escaped_and_ignored_in_forms_of_pages(app):
     values = {"uri": "https://a.example/", "<script>alert(1)</script>": "x"}
     page = Page(app.post("/", values, headers=PAGE, status=422).text)
@@ -671,37 +601,14 @@ def test_the_name_of_an_unknown_field_is_escaped_and_ignored_in_forms_of_pages(a
 # --- The rest of the list ---
 
 
-def write_many(data, count):
-    bookmark = {
-        "title": "A bookmark has a title of a usual length",
-        "description": "A description of a hundred characters or so, as people write them. " * 2,
-        "created": "2024-01-01T00:00:00Z",
-    }
-    for n in range(count):
-        bookmark["id"] = f"{n}"
-        bookmark["uri"] = f"https://www.example-{n}.com/some/path/{n}?a=1&b=2"
-        bookmark["tags"] = ["common", *(f"tag number {(4 * n + k) % 1000}" for k in range(4))]
-        (data / "bookmarks" / f"{n}.json").write_text(json.dumps(bookmark))
-
-
-def test_a_page_of_50_bookmarks_has_at_most_66_kb(app, data):
-    write_many(data, 120)
-    for path in ("/?limit=50", "/?limit=50&tag=common&offset=50", "/?limit=50&q=title"):
-        response = app.get(path, headers=PAGE, status=200)
-        assert len(response.body) <= 66_000
-        assert response.text.count("formaction=") == 50
-        assert 50 <= response.text.count("<li><a") <= 60
-        assert_harmless(Page(response.text))
-
-
-def test_a_page_of_100_bookmarks_links_to_the_next(app, data):
-    write_many(data, 120)
-    first = get_page(app, "/")
-    (next_link,) = {a["href"] for a in first.all("a") if a.get("rel") == "next"}
-    second = get_page(app, next_link)
-    uris = [{link for link in p.links() if link.startswith("https:")} for p in (first, second)]
-    assert [len(links) for links in uris] == [100, 20]
-    assert "120" in first.text
+def test_a_page_of_100_bookmarks_links_to_the_next_and_shows_some_tags(app):
+    app.post_json("/-/import", [{"uri": f"https://{n}/", "tags": [f"t{n}"]} for n in range(102)])
+    first = app.get("/", headers=PAGE, status=200).html
+    assert len(first.select(".list > li")) == 100
+    assert 50 <= len(first.select(".cloud a")) <= 60
+    assert "102" in first.main.text
+    second = app.get(first.select("[rel=next]")[0]["href"], headers=PAGE, status=200).html
+    assert len(second.select(".list > li")) == 2
 
 
 def test_very_long_texts_are_cut_in_the_list(app, add):
@@ -774,18 +681,13 @@ def test_the_matches_of_a_search_are_marked(app, add, q, marked):
     assert response.html.select_one(".list h2 + p").text == fields["description"]
 
 
-def test_a_search_for_accents_alone_marks_nothing(app, add):
-    add(title="abc")
-    assert app.get("/", {"q": '"\u0301'}, headers=PAGE, status=200).html.find("mark") is None
-
-
-@pytest.mark.parametrize("length, is_cut", [(2000, False), (2001, True)])
-def test_a_list_cuts_a_description_of_more_than_2000_characters(app, add, length, is_cut):
-    add(description="x" * length)
+def test_a_list_cuts_a_description_of_more_than_2000_characters(app, add):
+    whole, cut = "x" * 2000, "x" * 2001
+    add("x:1", description=whole)
+    add("x:2", description=cut)
     page = app.get("/", headers=PAGE, status=200)
-    shown = "x" * 2000 + "…" if is_cut else "x" * length
-    assert page.html.select_one(".list summary").text == shown
-    assert ("Show the whole description" in page.text) == is_cut
+    assert [summary.text for summary in page.html.select(".list summary")] == [whole + "…", whole]
+    assert page.text.count("Show the whole description") == 1
 
 
 # --- Forms that could not be saved ---
@@ -893,7 +795,10 @@ def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(ap
 
 def test_a_tag_is_renamed_only_to_a_new_name_and_deleted_only_by_its_button(app, add):
     add(tags=["x"])
-    for fields in ({"tags": ""}, {"tags": " , "}, {"do": "merge"}, {}):
+    for fields in ({"tags": "z"}, {"do": "delete"}, {"tag": "", "tags": "y", "do": "rename"}):
+        app.post("/-/tags", fields | {"expected": "1"}, headers=PAGE, status="*")
+        assert tags_of(app) == [["x"]]
+    for fields in ({"tags": " , "}, {"do": "merge"}, {}):
         fields |= {"tag": "x", "expected": "1"}
         page = app.post("/-/tags", fields, headers=PAGE, status=422)
         assert_harmless(Page(page.text))
@@ -911,14 +816,6 @@ def test_a_tag_is_renamed_only_to_a_new_name_and_deleted_only_by_its_button(app,
     assert tags_of(app) == [[]]
 
 
-def test_without_a_checked_tag_nothing_is_changed(app, add):
-    add(tags=["x"])
-    empty = {"tag": "", "tags": "y", "do": "rename", "expected": "1"}
-    for fields in ({"tags": "z"}, {"tags": "x"}, {"do": "delete"}, empty):
-        app.post("/-/tags", fields, headers=PAGE, status="*")
-    assert tags_of(app) == [["x"]]
-
-
 WORDS_OF_THE_PROTOCOL = re.compile(
     r"\b((?<!,)[345]\d\d|ur[il]s?|http|json|xml|request|header|method|media type|etag|entity|"
     r"precondition|conflict|unprocessable|not found|gone)\b",
@@ -927,29 +824,22 @@ WORDS_OF_THE_PROTOCOL = re.compile(
 
 
 def test_no_page_has_words_of_the_protocol(app):
-    for id in ("one", "deleted"):
+    for id in ("one", "2", "deleted"):
         fields = {"uri": f"https://{id}.example/", "title": "", "description": "", "tags": []}
         app.put_json(f"/{id}", fields, status=201)
-    app.post_json("/", {"uri": "https://2.example/"}, status=201)
     app.delete("/deleted", status=204)
     for status, path, body, content_type in (
         (400, "/?limit=x&format=html", None, FORM),
-        (400, "/-/add", b"\xff", FORM),
         (404, "/none", None, FORM),
         (405, "/feed", b"title=x", FORM),
         (406, "/feed", None, FORM),
         (410, "/deleted", None, FORM),
         (409, "/-/edit/deleted", b"uri=https://3.example/", FORM),
-        (409, "/-/delete/deleted", b"_shown=old", FORM),
-        (412, "/-/edit/one", b"uri=https://one.example/&title=x", FORM),
         (412, "/-/delete/one", b"_shown=old", FORM),
         (409, "/-/add", b"uri=https://2.example/", FORM),
         (413, "/-/add", b"x" * 2_000_000, FORM),
         (415, "/-/add", b"x", "text/markdown"),
-        (422, "/-/add", b"uri=none&title=x&tags=" + b"x" * 256, FORM),
         (422, "/-/retag", b"tag=&_list=tag%3Dx&do=add&tags=y", FORM),
-        (412, "/-/retag", b"tag=x&do=add&tags=y&expected=7&_list=tag%3Dx", FORM),
-        (422, "/", b'{"uri": "none"}', JSON),
         (200, "/-/import", b'[{"uri": "none"}]', JSON),
     ):
         options = {"headers": PAGE | {"Content-Type": content_type}, "status": status}
@@ -1027,14 +917,13 @@ def test_the_page_of_a_change_has_the_number_of_unread_bookmarks_after_it(app, a
 # last one takes six.
 LONG_FILTERS = [
     [("q", f"x or {'字' * 1_363}"), *[("tag", f"{n}{'字' * 1_360}") for n in range(3)]],
-    [("q", f"x or {'字' * 20}")],
     [("q", f"x or {'a' * 250}"), ("sort", "title"), ("tag", "a"), ("tag", "b")],
     [("tag", f"{n}" * 40) for n in range(99)],
     [("q", f"x or {chr(39) * 4_090}"), *[("tag", f"{n}{chr(34) * 4_080}") for n in range(3)]],
 ]
 
 
-@pytest.mark.parametrize("shown", [0, 1, 30])
+@pytest.mark.parametrize("shown", [0, 30])
 def test_a_page_has_at_most_20_kb_for_each_bookmark_however_long_its_filter_is(app, add, shown):
     tags = [*(f"{n}-{'t' * 20}" for n in range(5)), "a", "b"]
     for number in range(shown + 1):
@@ -1074,7 +963,9 @@ def test_links_keep_a_filter_of_usual_length(app, add):
     links = [page.select(".tags a")[-1], page.select_one(".cloud a")]
     assert [parse_qsl(urlsplit(link["href"]).query) for link in links] == [expected] * 2
     (edit,) = [link for link in page.select(".actions a") if link.text == "Edit"]
-    assert parse_qs(urlsplit(edit["href"]).query) == {"_list": [urlencode(filter)]}
+    for link in (edit, page.select_one("#add")):
+        assert parse_qs(urlsplit(link["href"]).query) == {"_list": [urlencode(filter)]}
+    assert {a["value"] for a in page.select("[name=_list]")} == {urlencode(filter)}
     rest = urlsplit(page.select_one(".chip")["href"]).query
     assert parse_qsl(rest) == filter[1:]
 

@@ -11,7 +11,7 @@ from storage.importer import NOT_READ
 from tests.formats.writing import write_list
 
 
-@pytest.mark.parametrize("count", [0, 1, 20, 21, 41])
+@pytest.mark.parametrize("count", [0, 1, 41])
 def test_each_bookmark_is_written_on_its_own_line(count):
     bookmarks = [create({"uri": f"a:{n}"}, f"b{n}") for n in range(count)]
     text = write_list("json", bookmarks).decode()
@@ -46,11 +46,6 @@ def read_error(data):
     return str(error.value)
 
 
-@pytest.mark.parametrize("text", ["[]", " [ ] ", '{"results": []}', '{"results":[],"next":null}'])
-def test_an_empty_list_has_no_entries(text):
-    assert read(text) == []
-
-
 @pytest.mark.parametrize(
     "more", [{}, {"id": "x", "title": 5}, {"tags": [5]}, {"created": "2024-13-01T00:00:00Z"}]
 )
@@ -72,14 +67,6 @@ def test_an_object_of_another_program_may_have_the_member_uri(more, fields):
     assert read(json.dumps([{"uri": "a:b"} | more])) == [("[0]", {"uri": "a:b"} | fields, "")]
 
 
-def test_each_entry_has_its_path():
-    entries = [{"url": "a:1"}, 5, {"children": [{"url": "a:2"}, {}]}, [{"url": "a:3"}]]
-    array = ["[0]", "[1]", "[2].children[0]", "[2].children[1]", "[3][0]"]
-    assert [entry.place for entry in read(json.dumps(entries))] == array
-    tree = read(json.dumps({"bookmarks": entries}))
-    assert [entry.place for entry in tree] == [f"bookmarks{path}" for path in array]
-
-
 def test_the_path_of_an_object_of_objects_has_its_names():
     windows = {"1": {"2": {"url": "a:1"}}, "x\n\ud800": {"y" * 99: {"url": "a:2"}}}
     entries = read(json.dumps([{"windows": windows}]))
@@ -88,11 +75,10 @@ def test_the_path_of_an_object_of_objects_has_its_names():
 
 
 @pytest.mark.parametrize("value, reason", [
-    ("1", "is no object"),
     ("null", "is no object"),
-    ("{}", "has no uri"),
     ('{"uri": ""}', "has no uri"),
-], ids=lambda value: value[:30])  # fmt: skip
+    ('{"content": ["url"]}', "has no uri"),
+])  # fmt: skip
 def test_a_wrong_entry_is_skipped_and_the_others_are_read(value, reason):
     first, skipped, last = read(f'[{{"uri":"a:1"}},\n{value},\n{{"uri":"a:2"}}]')
     assert (first.fields, last.fields) == ({"uri": "a:1"}, {"uri": "a:2"})
@@ -100,17 +86,12 @@ def test_a_wrong_entry_is_skipped_and_the_others_are_read(value, reason):
 
 
 @pytest.mark.parametrize("rest, reason", [
-    ("", "in line 2"),
-    (",\n", "in line 3"),
     ("\n\n{", "in line 4"),
     (', {"uri": "a', "in line 2: unterminated string"),
-    (",]", "in line 2"),
     ('] ["a"]', "in line 2: extra data"),
     (',\r\n {"uri": "a:b" "title": ""}]', "in line 3"),
     (', {"uri": "\t"}]', "in line 2: invalid control character"),
     (', {"uri": "a:b", "title": NaN}]', "has NaN, which is not a JSON value"),
-    (', {"uri": "a:b", "title": "\\x41"}]', "in line 2"),
-    (", 01]", "in line 2"),
     (', {"uri": "a:b", "uri": "c:d"}]', "has the same name twice in one object"),
     (", " + "[" * 99_999, "nested too deep"),
     (', {"x": ' + "[" * 99_999 + "]" * 99_999 + "}]", "nested too deep"),
@@ -120,30 +101,14 @@ def test_a_malformed_document_yields_no_entry(rest, reason):
 
 
 @pytest.mark.parametrize("text, reason", [
-    *((text, "in line 1") for text in ("", " ", "nothing", '{"a" 1}', '{"a":1', '{"children": [}')),
-    *((text, "must be an array or an object") for text in ("1", '"a"', "null")),
-    *((text, "has no uri") for text in ("{}", '{"title": "T"}', '{"stars": [1]}')),
+    *((text, "in line 1") for text in ("", "nothing", '{"a":1', '{"children": [}')),
+    ('"a"', "must be an array or an object"),
+    ('{"stars": [1]}', "has no uri"),
     (b'[\r\n\r\n{"uri": "a:b", "title": "\xc3', "line 3"),
     ('{"url": "a:b"}\n{"url": "a:c"}\n', "line 2: extra data: put [ ] around all"),
 ])  # fmt: skip
 def test_a_text_that_is_no_list_of_bookmarks_is_malformed(text, reason):
     assert reason in read_error(text)
-
-
-def test_utf_8_utf_16_with_a_byte_order_mark_and_else_windows_1252_are_read():
-    text = '[\n{"uri": "a:é😀"}]'
-    for charset in ("utf-8", "utf-8-sig", "utf-16"):
-        assert read_bytes(text.encode(charset)) == [("[0]", {"uri": "a:é😀"}, "")]
-    assert read_bytes(b'[{"uri": "a:\xe9\x80"}]') == [("[0]", {"uri": "a:é€"}, "")]
-
-
-@pytest.mark.parametrize(
-    "escapes, title",
-    [("\\ud83d\\uDE00\\ud83d\\uDE00", "😀😀"), ("\\\\ud83d", "\\ud83d"), ("\\ud83d x", "\ud83d x")],
-)
-def test_escapes_of_whole_and_half_characters_are_read(escapes, title):
-    (entry,) = read(f'[{{"url": "a:1", "title": "{escapes}"}}]')
-    assert entry.fields["title"] == title
 
 
 # --- Reading: the objects of other programs ---
@@ -154,17 +119,12 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
 
 
 @pytest.mark.parametrize("value, fields", [
-    # Pinboard, where `description` is the title.
-    ({"href": "a:b", "description": "T", "tags": "x y"}, {"title": "T", "tags": ["x", "y"]}),
-    ({"href": "a:b", "description": False, "tags": None}, {}),
-    ({"href": "a:b", "shared": "no", "toread": "yes"}, {"tags": ["private", "unread"]}),
+    ({"href": "a:b", "description": False, "tags": None}, {}),  # Pinboard
     ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
     ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
     # Names of members in other cases and spellings; the preferred member of a role counts.
     ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
-    ({"url": "https://api.example/1", "html_url": "a:b"}, {}),
     ({"url": "https://reader.example/1", "source_url": "a:b"}, {}),
-    ({"url": "a:b", "permalink": "/r/x/1"}, {}),
     ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
     ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
     ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
@@ -179,9 +139,7 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
         {"link": "a:b", "title": "T", "excerpt": "E", "note": "N", "tags": ["x"]},
         {"title": "T", "description": "E\n\nN", "tags": ["x"]},
     ),
-    # Karakeep, whose `content` has the address unless the object has one itself.
-    ({"content": {"url": "a:b", "title": "T"}, "createdAt": DATES[0]}, {"title": "T", **CREATED}),
-    ({"url": "a:b", "tags": [{"name": "x"}], "content": {"url": "c:d"}}, {"tags": ["x"]}),
+    # The `content` has the address unless the object has one itself.
     ({"link": "a:b", "content": {"url": "c:d", "title": "T"}}, {"title": "T"}),
     # Shaarli's API.
     (
@@ -193,33 +151,20 @@ def test_members_of_other_programs_are_known_by_their_names(value, fields):
     assert read(json.dumps([value])) == [("[0]", {"uri": "a:b"} | fields, "")]
 
 
-def test_content_without_an_address_has_no_uri():
-    for content in (None, "", "x", {}, [], {"url": ""}, {"url": None}, ["url"]):
-        assert read(json.dumps([{"content": content}]))[0].skip_reason == "has no uri"
-
-
 # 2024-01-02T03:04:05Z in seconds, milliseconds, microseconds, and microseconds since 1601.
 NUMBERS = (1704164645, 1704164645123, 1704164645123456, 13348638245123456)
 
 
-@pytest.mark.parametrize("name", [
-    "time_added", "ADD_DATE", "date_added", "createdAt", "timestamp", "time", "date", "saved_at",
-])  # fmt: skip
-def test_numbers_are_dates_under_each_name_of_a_date(name):
+def test_numbers_from_1990_until_tomorrow_are_dates():
     for number in NUMBERS:
         for value in (number, str(number), float(number)):
-            (entry,) = read(json.dumps([{"url": "a:b", name: value}]))
+            (entry,) = read(json.dumps([{"url": "a:b", "time_added": value}]))
             assert entry.fields == {"uri": "a:b", "created": "2024-01-02T03:04:05Z"}
-
-
-def test_a_number_before_1990_or_after_tomorrow_is_no_date():
-    for number in (0, 1, 600_000_000, 5_000_000_000, 2 * 10**16, 1e300, True, -1704164645):
+    for number in (0, 600_000_000, 5_000_000_000, 1e300, True, -1704164645):
         assert read(json.dumps([{"url": "a:b", "time": number}]))[0].fields == {"uri": "a:b"}
 
 
-@pytest.mark.parametrize(
-    "value", [10**20, "2020", 20240102, 45292.5, {"$date": "2024-01-02"}, ["2024"]]
-)
+@pytest.mark.parametrize("value", ["2020", 45292.5, {"$date": "2024-01-02"}])
 @pytest.mark.parametrize("name, field", [("date_added", "created"), ("updated", "modified")])
 def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
     (entry,) = read(json.dumps([{"url": "a:b", name: value}]))
@@ -262,29 +207,18 @@ def test_private_toread_and_unread_become_tags_if_they_are_true(value, tags):
 # --- Reading: trees ---
 
 
-def test_entries_are_read_from_an_array_of_each_known_name():
+def test_entries_and_folders_are_read_from_arrays_of_known_names():
     entries = [{"url": "a:1"}, {"url": "a:2"}]
-    for name in ("bookmarks", "cards", "children", "items", "links", "results"):
+    for name in ("bookmarks", "results"):
         for document in ({name: entries, "n": 2}, [{name: entries}]):
             assert [e.fields["uri"] for e in read(json.dumps(document))] == ["a:1", "a:2"]
-        assert read(json.dumps({name: []})) == []
-
-
-def test_folders_are_read_from_an_array_of_each_known_name():
-    folder = {"title": "Work", "links": [{"url": "a:1"}]}
-    for name in ("collections", "folders", "groups", "lists", "sessions"):
-        (entry,) = read(json.dumps({name: [folder, {"title": "Empty"}, {"id": 5}]}))
-        assert entry.fields == {"uri": "a:1", "tags": ["Work"]}
-        assert read(json.dumps({name: []})) == []
-
-
-def test_the_title_of_a_folder_may_follow_its_entries():
-    tree = {"children": [{"children": [{"url": "a:b"}], "title": "Inner"}], "title": "Outer"}
-    assert read(json.dumps([tree]))[0].fields["tags"] == ["Outer", "Inner"]
+    folder = {"links": [{"url": "a:1"}], "title": "Work"}
+    (entry,) = read(json.dumps({"folders": [folder, {"title": "Empty"}, {"id": 5}]}))
+    assert entry.fields == {"uri": "a:1", "tags": ["Work"]}
 
 
 def test_a_folder_whose_title_is_no_text_becomes_no_tag():
-    for title in ("null", "5", "1e999", "9" * 99, '["x"]', '{"x": 1}', '""'):
+    for title in ("null", "5", '["x"]', '{"x": 1}', '""'):
         (entry,) = read(f'[{{"title": {title}, "children": [{{"url": "a:b"}}]}}]')
         assert entry.fields == {"uri": "a:b"}
 
@@ -302,8 +236,8 @@ def test_the_name_of_a_document_is_no_folder_unless_it_is_a_tree():
 
 
 def test_an_object_with_an_address_in_an_array_is_one_entry():
-    for name in ("links", "lists", "items", "collections", "children"):
-        for value in ([], ["x"], [{"href": "/api/1"}], [{"name": "N"}]):
+    for name in ("links", "collections"):
+        for value in (["x"], [{"href": "/api/1"}], [{"name": "N"}]):
             assert read(json.dumps([{"url": "a:b", name: value}])) == [("[0]", {"uri": "a:b"}, "")]
 
 
@@ -362,14 +296,6 @@ def test_an_object_of_bookmarks_is_read_like_a_list(value):
     assert [e.fields["uri"] for e in read(json.dumps({"bookmarks": value, "n": 1}))] == ["a:1"]
 
 
-@pytest.mark.parametrize(
-    "annotation", [{"name": "x"}, {"name": "livemark/feedURI", "value": "http://a.example/rss"}]
-)
-def test_an_empty_folder_of_firefox_may_have_annotations(annotation):
-    folder = {"type": "text/x-moz-place-container", "title": "A", "annos": [annotation]}
-    assert read(json.dumps({"root": "placesRoot", "children": [folder]})) == []
-
-
 def test_a_folder_without_an_id_gives_its_tags_to_its_own_entries_only():
     folders = [{"name": name, "parentId": None, "links": [{"url": name}]} for name in ("A", "B")]
     entries = read(json.dumps({"collections": folders}))
@@ -383,7 +309,6 @@ def test_an_id_of_a_folder_may_be_too_large_for_a_number(number):
     lists = f'[{{"id": {number}, "name": "A"}}]'
     (entry,) = read(f'{{"bookmarks": [{{"url": "a:b", "lists": [{number}]}}], "lists": {lists}}}')
     assert entry.fields == {"uri": "a:b", "tags": ["A"]}
-    assert read(f'{{"bookmarks": [{{"parentId": {number}, "children": [{{"url": "a:b"}}]}}]}}')
 
 
 def test_folders_that_name_each_other_as_their_parents_end():
@@ -412,15 +337,6 @@ def test_flags_and_states_have_one_tag_for_one_meaning(value, tags):
 
 
 # --- Reading: folders ---
-
-
-def test_the_profile_of_chromium_is_read_with_its_folders_and_dates():
-    entry = {"type": "url", "name": "A", "url": "a:b", "date_added": "13350000000000000"}
-    folder = {"type": "folder", "name": "Dev", "children": [entry]}
-    bar = {"type": "folder", "name": "Bookmarks bar", "children": [folder]}
-    (found,) = read(json.dumps({"checksum": "x", "roots": {"bookmark_bar": bar}, "version": 1}))
-    created = "2024-01-17T21:20:00Z"
-    assert found.fields == {"uri": "a:b", "title": "A", "tags": ["Dev"], "created": created}
 
 
 def nested_folders(depth):
@@ -452,11 +368,9 @@ def test_an_array_of_addresses_is_read():
     ({"summary": "S"}, {"description": "S"}),
     ({"topics": ["x", "y"]}, {"tags": ["x", "y"]}),
     ({"tags": {"x": {"n": 1}, "y z": True}}, {"tags": ["x", "y z"]}),
-    ({"tags": {}}, {}),
     ({"tags": "{}"}, {}),
     ({"tags": ["no_tag"]}, {}),
     ({"pinnedBy": [{"id": 1}]}, {"tags": ["starred"]}),
-    ({"pinnedBy": []}, {}),
     ({"collection": {"id": 5, "name": "Dev"}}, {"tags": ["Dev"]}),
     ({"folder": {"title": "Unread"}}, {"tags": ["unread"]}),
 ])  # fmt: skip
@@ -465,19 +379,9 @@ def test_names_and_shapes_of_further_programs_are_known(value, fields):
     assert not_read([{"url": "a:b"} | value]) == {}
 
 
-def test_what_belongs_to_a_repository_is_not_read_for_its_bookmark():
-    repository = {"full_name": "o/a", "html_url": "a:b", "created_at": DATES[0], "archived": True}
-    assert read(json.dumps([repository]))[0].fields == {"uri": "a:b"}
-    star = {"starred_at": DATES[0], "repo": repository}
-    assert read(json.dumps([star]))[0].fields == {"uri": "a:b", **CREATED}
-    numbers = {"full_name": 1, "repo.created_at": 1, "repo.archived": 1}
-    assert not_read([repository]) == not_read([star]) == numbers
-
-
 @pytest.mark.parametrize("folder, tags", [
     ({"id": "2", "parentId": "0"}, None),
     ({"id": "4", "parentId": "0"}, ["Weitere Lesezeichen"]),
-    ({"id": "2", "parentId": "7"}, ["Weitere Lesezeichen"]),
 ])  # fmt: skip
 def test_localized_folders_of_chromium_are_known_by_their_ids(folder, tags):
     folder |= {"title": "Weitere Lesezeichen", "children": [{"url": "a:b"}]}

@@ -1,8 +1,6 @@
 """The bookmark file of browsers (HTML): writing it, and reading it however it is damaged."""
 
 import re
-from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +9,6 @@ from storage.bookmark import clean, create
 from storage.errors import Invalid
 from tests.formats.writing import write_list
 
-FILES = Path(__file__).parent / "files"
 NASTY = [
     "<b>&amp;</b>", "\"quotes\" & 'more'", "</A></DL>", "&copy=2 &copy; &#65;", "<!-- -->",
     "😀 שלום \u202e", "a > b < c",
@@ -54,49 +51,22 @@ def test_the_file_has_one_dt_and_dd_for_each_bookmark(app):
     )
 
 
-class Links(HTMLParser):
-    """The links of a file, with `title` and `dd`, as an HTML parser reads them."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.links, self.current = [], None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        if tag == "a":
-            self.links.append(dict(attrs) | {"title": "", "dd": ""})
-        self.current = {"a": "title", "dd": "dd"}.get(tag)
-
-    def handle_endtag(self, tag):
-        self.current = None
-
-    def handle_data(self, data):
-        if self.current:
-            self.links[-1][self.current] += data
-
-
 def test_an_html_parser_reads_the_written_values(app, add):
-    body = app.get("/?format=netscape", status=200).text
-    assert body.startswith("<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<META ")
-    assert body.endswith("<DL><p>\n</DL><p>\n")
     for value in NASTY:
         uri = "https://a.example/?" + value.replace(" ", "")
         id = add(uri, title=value, description=f"{value}\n{value}", tags=[value, "b"])["id"]
-        (link,) = Links(app.get("/?format=netscape", status=200).text).links
-        assert (link["href"], link["title"], link["tags"]) == (uri, value, f"{value},b")
-        assert link["dd"] == f"{value}\n{value}\n"
+        page = app.get("/?format=netscape", status=200).html
+        assert (page.a["href"], page.a.text, page.a["tags"]) == (uri, value, f"{value},b")
+        assert page.dd.text == f"{value}\n{value}\n"
         app.delete(f"/{id}", status=204)
 
 
 def test_each_entry_is_on_its_own_line(app, add):
     """Chromium reads line by line and ends each tag at the first `>`."""
-    for n, value in enumerate(NASTY):
-        add(f"https://{n}.example/?>", title=value, description="\n<DT>".join(NASTY))
+    add("https://a.example/?>", title="".join(NASTY), description="\n<DT>".join(NASTY))
     lines = app.get("/?format=netscape", status=200).text.split("\n")
-    entries = [line for line in lines if line.startswith("<DT><A ")]
-    assert len(entries) == len(NASTY)
-    for entry in entries:
-        assert entry.endswith("</A>") and entry.count(">") == 3
+    (entry,) = [line for line in lines if line.startswith("<DT><A ")]
+    assert entry.endswith("</A>") and entry.count(">") == 3
 
 
 # --- Reading ---
@@ -134,7 +104,6 @@ def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
 
 @pytest.mark.parametrize("value, date", [
     ("1456433741", "2016-02-25T20:55:41Z"),
-    ("1456433741.9", "2016-02-25T20:55:41Z"),
     ("1456433741123456", "2016-02-25T20:55:41Z"),
     ("-1", "1969-12-31T23:59:59Z"),
     ("00", "1970-01-01T00:00:00Z"),
@@ -142,13 +111,11 @@ def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
     ("253402300799", "9999-12-31T23:59:59Z"),
     ("253402300800", "1978-01-11T21:31:40Z"),
     ("2016-02-25", "2016-02-25T00:00:00Z"),
-    ("2016-02-25 20:55:41", "2016-02-25T20:55:41Z"),
     ("2016-02-25T22:55:41.5+02:00", "2016-02-25T20:55:41Z"),
     ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
     ("Thu, 25 Feb 2016 22:55:41 +0200", "2016-02-25T20:55:41Z"),
-    ("January 2, 2023 3:04 PM", "2023-01-02T15:04:00Z"),
     ("January 2, 2023 12:04 AM", "2023-01-02T00:04:00Z"),
-    ("January 02, 2023 at 03:04AM", "2023-01-02T03:04:00Z"),
+    ("January 02, 2023 at 03:04PM", "2023-01-02T15:04:00Z"),
     ("20230102T030405+0100", "2023-01-02T02:04:05Z"),
     ("2023-01-02T03+0100", "2023-01-02T02:00:00Z"),
     ("2002-09-01t12:00z", "2002-09-01T12:00:00Z"),
@@ -157,7 +124,6 @@ def test_white_space_in_an_address_is_handled_as_browsers_do(href, uri):
     ("24/12/2024 03:05:06", "2024-12-24T03:05:06Z"),
     ("12/24/2024 03:05:06", "2024-12-24T03:05:06Z"),
     ("05/05/2024 03:05:06", "2024-05-05T03:05:06Z"),
-    ("January 2, 2023", "2023-01-02T00:00:00Z"),
     ("13300000000000000", "2022-06-18T04:26:40Z"),
     ("12/24/2024, 3:05:06 PM", "2024-12-24T15:05:06Z"),
     ("Tue Dec 24 15:05:06 +0100 2024", "2024-12-24T14:05:06Z"),
@@ -175,12 +141,10 @@ def test_dates_are_read_in_the_forms_that_programs_write(value, date):
     "02/01/2023 3:04 PM", "2023/13/01", "January 2023", "١٢٣", "\x00",
 ])  # fmt: skip
 def test_a_value_that_is_no_known_date_breaks_the_rule_of_its_field(value):
-    fields = read_one(link(f'HREF="a:b" ADD_DATE="{value}"'))
-    with pytest.raises(Invalid, match="created"):
-        clean(fields)
-    fields = read_one(link(f'HREF="a:b" LAST_MODIFIED="{value}"'))
-    with pytest.raises(Invalid, match="modified"):
-        clean(fields)
+    for attribute, field in (("ADD_DATE", "created"), ("LAST_MODIFIED", "modified")):
+        fields = read_one(link(f'HREF="a:b" {attribute}="{value}"'))
+        with pytest.raises(Invalid, match=field):
+            clean(fields)
 
 
 def test_a_value_for_an_unknown_date_is_ignored():
@@ -198,8 +162,7 @@ def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
 
 
 @pytest.mark.parametrize("attributes, tags", [
-    ('TAGS="a, b ,,c d"', ["a", "b", "c d"]),
-    ('Tags="a"', ["a"]),
+    ('Tags="a, b ,,c d" tags="x"', ["a", "b", "c d"]),
     ('LABELS="a"', ["a"]),
     ("TAGS='a\"b'", ['a"b']),
     ("TAGS=a,b", ["a", "b"]),
@@ -207,16 +170,11 @@ def test_dates_whose_numbers_mean_an_unknown_date_survive_the_round_trip():
     ('TAGS="",$",bash" PRIVATE="1"', ['"', '$"', "bash", "private"]),
     ('TAGS="a,"b",c,"', ["a", '"b"', "c"]),
     ('PRIVATE="1" TOREAD="1" UNREAD="1"', ["private", "unread"]),
-    ('PRIVATE="0" TOREAD="0" TAGS="a"', ["a"]),
     ('ADD_DATE="" PRIVATE="1" TOREAD="0" TAGS="a"', ["a", "private"]),
     ('SHORTCUTURL="a" ICON_URI="b"', None),
 ])  # fmt: skip
 def test_tags_and_marks_are_read_from_the_attributes(attributes, tags):
     assert read_one(link(f'HREF="a:b" {attributes}')).get("tags") == tags
-
-
-def test_the_first_of_two_equal_attributes_counts_as_in_browsers():
-    assert read_one(link('HREF="a:first" href="a:second"'))["uri"] == "a:first"
 
 
 def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
@@ -225,16 +183,12 @@ def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
 
 
 @pytest.mark.parametrize("heading, tags", [
-    ("<H3>Name</H3>", ["Name"]),
     ("<H3>Food, Drink &amp; more</H3>", ["Food", "Drink & more"]),
     ("<H3> Several\n   <b>lines</b> </H3>", ["Several lines"]),
     ("<H3>,</H3>", None),
-    ("<H3></H3>", None),
     ('<H3 BOOKMARKS="x">Name</H3>', ["Name"]),
     ('<H3 PERSONAL_TOOLBAR_FOLDER="false">Name</H3>', ["Name"]),
     ('<H3 PERSONAL_TOOLBAR_FOLDER="true">Lesezeichen-Leiste</H3>', None),
-    ('<H3 UNFILED_BOOKMARKS_FOLDER="true">Weitere</H3>', None),
-    ("<H3>Bookmarks bar</H3>", None),
     ("<H3>Favorites bar</H3>", None),
     ("<H3>Links</H3>", ["Links"]),
     ("<H3 FOLDED>Links</H3>", None),
@@ -265,7 +219,7 @@ def test_a_folder_ends_with_its_list():
     assert ("tags" in first.fields, second.fields["tags"]) == (False, ["B"])
 
 
-@pytest.mark.parametrize("depth", [99, 101, 5000])
+@pytest.mark.parametrize("depth", [99, 5000])
 def test_folders_below_the_deepest_level_have_the_tags_of_their_parent(depth):
     text = "".join(f"<DT><H3>{n}</H3>\n<DL>\n" for n in range(depth)) + "<A HREF='a:b'>T</A>"
     text += "\n</DL>" * (depth - 1) + "\n<A HREF='c:d'>T</A>"
@@ -277,7 +231,6 @@ def test_folders_below_the_deepest_level_have_the_tags_of_their_parent(depth):
 @pytest.mark.parametrize("title, expected", [
     ("<b>bold</b> and <i>it</i>", "bold and it"),
     ("vector<int> & 1 < 2 <3", "vector<int> & 1 < 2 <3"),
-    ("list<part> of it", "list<part> of it"),
     ("two\n     lines", "two lines"),
     ("a<br>b", "a b"),
     ("  inner   spaces  ", "inner   spaces"),
@@ -292,15 +245,6 @@ def test_a_description_keeps_its_lines():
     text = link('HREF="a:b"') + "\n"
     body = text.replace("\n</DL>", "\n<DD>One<br>\nTwo<BR>Three\n\n  - four\n</DL>\n<p>not it")
     assert read_one(body)["description"] == "One\nTwo\nThree\n\n  - four"
-
-
-@pytest.mark.parametrize("beginning", ["", "\n", "Described\n", "Described\n\n  "])
-def test_a_link_that_holds_only_a_picture_in_a_description_is_no_bookmark(beginning):
-    picture = '<A HREF="https://a.example/"><IMG SRC="https://a.example/t.png"></A>\n'
-    text = f"<DT><A HREF='a:b'>A</A>\n<DD>{beginning}{picture}More\n<DT><A HREF='c:d'>C</A>"
-    first, second = read(f"<!DOCTYPE NETSCAPE-Bookmark-file-1>\n{text}")
-    assert first.fields["description"].split() == [*beginning.split(), "More"]
-    assert second.fields["uri"] == "c:d"
 
 
 @pytest.mark.parametrize("broken", [
@@ -319,7 +263,10 @@ def test_a_broken_entry_affects_no_other_entry(broken):
         assert others[1].fields["description"] == "D"
 
 
-def own_file():
+CUT_OFF = "is cut off at the end of the file"
+
+
+def test_a_file_that_is_cut_off_yields_complete_entries_only():
     values = [
         {"uri": "https://a.example/?a=1&b=\">'", "title": "T > <b> é"},
         {"uri": "javascript:'<a>x</a>'", "tags": ["a b", "é"]},
@@ -327,16 +274,7 @@ def own_file():
     ]
     created = "2001-02-03T04:05:06Z"
     bookmarks = [create(clean({**fields, "created": created}), "a") for fields in values]
-    return write_list("netscape", bookmarks)
-
-
-CUT_OFF = "is cut off at the end of the file"
-
-
-@pytest.mark.parametrize(
-    "whole", [own_file(), (FILES / "pinboard.html").read_bytes()], ids=["own", "pinboard"]
-)
-def test_a_file_that_is_cut_off_yields_complete_entries_only(whole):
+    whole = write_list("netscape", bookmarks)
     expected = list(map(without_texts, read(whole)))
     cut_entries = 0
     for end in range(whole.index(b">"), len(whole)):
@@ -371,24 +309,11 @@ def test_an_entry_that_any_element_follows_is_complete():
         assert (first.skip_reason, first.fields["title"]) == ("", "T")
 
 
-def test_queries_of_firefox_are_ignored():
-    for href in ("place:sort=8", " PLACE:x"):
-        entries = read(link(f'HREF="{href}"', "Most visited"))
-        assert entries == [(2, {}, "is no bookmark")]
-
-
 def test_a_file_that_declares_an_unusable_charset_is_read_as_utf_8():
-    for charset in ("utf-16", "utf-7", "unicode_escape", "x", ""):
+    for charset in ("utf-16", "unicode_escape", ""):
         meta = f'<META CHARSET="{charset}">\n'
         title = read_one(meta + link('HREF="a:b"', "\\u0041 é +AGE-"))["title"]
         assert title == "\\u0041 é +AGE-"
-
-
-def test_a_byte_order_mark_and_the_beginning_of_the_file_decide_the_charset():
-    text = '<META CHARSET="windows-1251">\n' + link('HREF="a:b"', "é")
-    assert read_one(text.encode("utf-8-sig"))["title"] == "é"
-    text = link('HREF="a:b"', "é <meta charset=latin-1>")
-    assert read_one(text)["title"].startswith("é")
 
 
 def test_an_entry_of_several_mebibytes_does_not_affect_the_others():
@@ -399,9 +324,3 @@ def test_an_entry_of_several_mebibytes_does_not_affect_the_others():
     assert (middle.place, last.place) == (3, 1_500_004)
     with pytest.raises(Invalid, match="uri"):
         clean(middle.fields)
-
-
-def test_the_date_of_pocket_is_read_from_time_added():
-    text = '<ul><li><a href="a:b" time_added="1466385812" tags="x,y">A</a></li></ul>'
-    expected = {"uri": "a:b", "title": "A", "tags": ["x", "y"], "created": "2016-06-20T01:23:32Z"}
-    assert read_one(text) == expected
