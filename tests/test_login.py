@@ -1,7 +1,6 @@
 """Logging in by a form and a cookie, and what the cookie allows."""
 
 import functools
-import hashlib
 import hmac
 import itertools
 import re
@@ -90,10 +89,8 @@ def test_the_files_of_the_pages_need_no_token(client):
     for name in assets():
         for headers in ({}, BEARER, {"Authorization": "Bearer wrong"}):
             file = app.get(f"/{name}", headers=headers, status=200).headers
-            assert file.getall("Cache-Control") == ["public, max-age=31536000, immutable"]
-            assert file.getall("Vary") == ["Accept, Accept-Encoding"]
-        app.head(f"/{name}", status=200)
-        app.options(f"/{name}", status=204)
+            assert file["Cache-Control"] == "public, max-age=31536000, immutable"
+            assert file["Vary"] == "Accept, Accept-Encoding"
 
 
 # --- Logging in ---
@@ -113,7 +110,7 @@ def test_a_right_token_logs_in_with_a_cookie(client, token):
     assert app.get("/", status=200).json == []
 
 
-@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\ud7ff"])
+@pytest.mark.parametrize("token", ["", TOKEN[:-1], TOKEN + "x", "\ud7ff"])
 def test_a_wrong_token_is_401_and_sets_no_cookie(client, caplog, token):
     app = client()
     response = log_in(app, token, next="/?tag=x")
@@ -125,6 +122,8 @@ def test_a_wrong_token_is_401_and_sets_no_cookie(client, caplog, token):
     assert response.form["token"].value == ""
     assert [r.message for r in caplog.records] == ["A login from - failed: wrong token."]
     app.get("/", headers=BROWSER, status=401)
+    log_in(app)
+    app.get("/", headers={"Authorization": f"Bearer {token} wrong"}, status=401)
 
 
 @pytest.mark.parametrize("options, environ, path, is_secure", [
@@ -168,15 +167,12 @@ def test_a_forged_cookie_is_no_login(client):
     app = client()
     issued, nonce, signature = cookie_of(log_in(app))[0].split(".")
     app.reset()
-    unkeyed = hashlib.sha256(f"{issued}.{nonce}".encode()).hexdigest()
     empty_key = hmac.digest(b"", f"login {issued}.{nonce}".encode(), "sha256").hex()
-    forged = [
+    for value in (
         f"{int(issued) + 1}.{nonce}.{signature}", f"{issued}.{'A' * 22}.{signature}",
-        f"{issued}.{nonce}.{'0' * 64}", f"{issued}.{nonce}.{unkeyed}", f"{issued}.{nonce}.",
-        f"{issued}.{nonce}.{empty_key}", f"{issued}.{nonce}", signature, "", TOKEN, "x" * 10_000,
-        f"{'9' * 5000}.{nonce}.{signature}",
-    ]  # fmt: skip
-    for value in forged:
+        f"{issued}.{nonce}.{'0' * 64}", f"{issued}.{nonce}.", f"{issued}.{nonce}.{empty_key}",
+        f"{issued}.{nonce}", signature, "", TOKEN, f"{'9' * 5000}.{nonce}.{signature}",
+    ):  # fmt: skip
         app.get("/", headers=with_cookie(value), status=401)
 
 
@@ -204,9 +200,7 @@ def follow(app, response):
     return path
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/a", "/?tag=x&q=%C3%A9%20%22b%22", "/?uri=https://e.example/"]
-)
+@pytest.mark.parametrize("path", ["/a", "/?tag=x&q=%C3%A9%20%22b%22"])
 def test_the_page_that_was_asked_for_comes_after_the_login(client, path):
     app = client()
     put_a(app)
@@ -280,9 +274,7 @@ def test_a_form_keeps_what_was_typed_and_can_be_saved_after_the_login(client):
     assert bookmark["description"] == "Line 1\nLine 2 é" and bookmark["tags"] == ["x", "y"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/-/delete/a", "/-/restore", "/-/selected", "/-/retag", "/-/nothing", "/a?q=1"]
-)
+@pytest.mark.parametrize("path", ["/-/delete/a", "/-/retag", "/-/nothing", "/a?q=1"])
 def test_a_form_of_every_address_is_kept_in_order_until_after_the_login(client, path):
     app = client()
     fields = [("tag", "x"), ("tag", "a"), ("add", "y"), ("expected", "1"), ("_list", "tag=x")]
@@ -307,15 +299,10 @@ def test_a_deletion_has_to_be_confirmed_and_can_be_undone_after_the_login(client
     app.get("/a", status=410)
     app.reset()
     page = app.post("/-/restore", {"selected": "a"}, headers=BROWSER | OWN, status=401)
-    _, form = submit_again(app, page)
+    page, form = submit_again(app, page)
+    assert page.html.select_one("main .primary").text == "Continue"
     form.submit(headers=BROWSER | OWN, status=303)
     assert app.get("/", status=200).json[0]["title"] == "Its title"
-
-
-def test_the_trash_needs_the_token_even_if_reading_is_public(client):
-    app = client(token=TOKEN, public_read=True)
-    assert "Recently deleted" not in app.get("/-/trash", headers=BROWSER, status=401).text
-    app.get("/-/trash", headers=BEARER, status=200)
 
 
 @pytest.mark.parametrize("body, content_type", [
@@ -327,8 +314,10 @@ def test_the_trash_needs_the_token_even_if_reading_is_public(client):
 ])  # fmt: skip
 def test_a_body_that_is_no_form_is_401_all_the_same(client, body, content_type):
     headers = BROWSER | OWN | {"Content-Type": content_type}
-    page = client().post("/a", body, headers=headers, status=401)
+    headers["Referer"] = "http://localhost/-/tools"
+    page = client().post("/-/import", body, headers=headers, status=401)
     assert set(page.form.fields) == {"next", "token", None}
+    assert page.form["next"].value == "/-/tools"
 
 
 def test_the_form_of_another_site_is_not_kept(client):
@@ -363,7 +352,6 @@ UNSAFE = [
 @pytest.mark.parametrize("headers, is_allowed", [
     ({}, False),
     ({"Sec-Fetch-Site": "none"}, False),
-    ({"Sec-Fetch-Site": "cross-site"}, False),
     ({"Sec-Fetch-Site": "same-site", "Origin": "http://localhost"}, False),
     ({"Origin": "null"}, False),
     ({"Origin": "https://evil.example"}, False),
@@ -384,13 +372,6 @@ def test_a_change_by_cookie_must_name_this_site(client, headers, is_allowed):
         assert (response.status_int < 400) == is_allowed
     titles = [bookmark["title"] for bookmark in app.get("/", headers=BEARER).json]
     assert titles == (["x:new"] if is_allowed else ["Its title"])
-
-
-@pytest.mark.parametrize("public_read", [False, True])
-def test_a_wrong_token_beside_a_login_is_401(client, public_read):
-    app = client(public_read=public_read)
-    log_in(app)
-    app.get("/", headers={"Authorization": "Bearer wrong"}, status=401)
 
 
 @pytest.mark.parametrize("public_read, target", [(False, "/-/login"), (True, "/")])
@@ -426,6 +407,8 @@ def test_a_public_page_says_whether_one_is_logged_in_and_only_then_is_not_stored
     app = client(public_read=True)
     put_a(app)
     value, _ = cookie_of(log_in(app))
+    private = client().get(path, headers=with_cookie(value), status="*")
+    assert private.headers["Cache-Control"] == "private, no-store"
     app.reset()
     owner = ("private, no-store", '<a href="/-/login">Log out</a>', "Log in")
     visitor = ("private, no-cache", '<a href="/-/login">Log in</a>', "Log out")
@@ -440,15 +423,6 @@ def test_a_public_page_says_whether_one_is_logged_in_and_only_then_is_not_stored
         assert shown in response.text and hidden not in response.text
 
 
-def test_no_page_that_a_login_shows_is_kept_by_the_browser(client):
-    app = client()
-    log_in(app)
-    for path in ("/", "/tags", "/-/add", "/nothing"):
-        headers = app.get(path, headers=BROWSER, status="*").headers
-        assert headers["Cache-Control"] == "private, no-store"
-    assert app.get("/", status=200).headers["Cache-Control"] == "private, no-cache"
-
-
 def test_the_entity_tags_depend_on_whether_one_is_logged_in_but_not_how(client):
     app = client(public_read=True)
     log_in(app)
@@ -460,26 +434,10 @@ def test_the_entity_tags_depend_on_whether_one_is_logged_in_but_not_how(client):
 
 def test_log_in_on_a_public_page_leads_back_to_that_page(client):
     app = client(public_read=True)
-    for referrer, target in [
-        ("http://localhost/?tag=x", "/?tag=x"), ("http://localhost", "/"), (None, "/"),
-        ("https://evil.example/a", "/"), ("http://localhost.evil.example/", "/"),
-    ] * 2:  # fmt: skip
-        headers = BROWSER | ({"Referer": referrer} if referrer else {})
+    for referrer, target in (
+        ("http://localhost/?tag=x", "/?tag=x"), ("http://localhost", "/"),
+        ("http://localhost.evil.example/a", "/"), ("", "/"),
+    ):  # fmt: skip
+        headers = BROWSER | {"Referer": referrer}
         form = app.get("/-/login", headers=headers, status=200).form
         assert form["next"].value == target
-
-
-def test_after_an_import_without_a_login_the_page_of_its_form_is_shown(client):
-    files = [("file", "a.txt", b"https://a.example/")]
-    for more, target in (({"Referer": "http://localhost/-/tools"}, "/-/tools"), ({}, "/")):
-        headers = BROWSER | more
-        page = client().post("/-/import", upload_files=files, headers=headers, status=401)
-        assert page.form["next"].value == target
-
-
-def test_the_button_of_a_pending_deletion_says_so(client):
-    for what, label in (("delete", "Delete"), ("read", "Continue")):
-        page = client().post("/-/selected", {"do": what}, headers=BROWSER | OWN, status=401)
-        page.form["token"] = TOKEN
-        page = page.form.submit(headers=BROWSER | OWN, status=200)
-        assert page.html.select_one("main .primary").text == label

@@ -107,37 +107,23 @@ QUERIES = [
 ]  # fmt: skip
 
 
-def number_of(id):
-    """Return the number by which linkding's clients know an id."""
-    return str(zlib.crc32(id.encode()) & 0x7FFF_FFFF)
-
-
-def values_of(variable):
-    """Return the values with which a variable of a route is tested."""
-    match variable:
-        case "id":
-            return IDS
-        case "bookmark":
-            return SOME_IDS
-        case "number":
-            return [number_of(text) for text in [*SOME_IDS, "zztag", "private", "web", "unread"]]
-        case "field":
-            return list(FIELDS)
-        case "other":
-            return ["zz"]
-        case "file":
-            return ["style-00.css"]
-        case "button":
-            return ["delete", "read", "unread"]
-        case "verb":
-            return ["archive"]
+# The numbers by which linkding's clients know an id or a tag.
+NUMBERS = [
+    str(zlib.crc32(text.encode()) & 0x7FFF_FFFF)
+    for text in (*SOME_IDS, "zztag", "private", "web", "unread")
+]
+# The values with which each variable of a route is tested.
+VALUES = {
+    "id": IDS, "bookmark": SOME_IDS, "number": NUMBERS, "field": list(FIELDS), "other": ["zz"],
+    "file": ["style-00.css"], "button": ["delete", "read", "unread"], "verb": ["archive"],
+}  # fmt: skip
 
 
 def paths():
     for router in ROUTERS:
         for route in router.routes:
             names = re.findall(r"{(\w+)}", route.template)
-            values = [values_of(name) for name in names]
+            values = [VALUES[name] for name in names]
             if len(names) > 1:
                 values[0] = SOME_IDS
             for chosen in itertools.product(*values):
@@ -200,25 +186,16 @@ def test_a_visitor_cannot_tell_that_there_are_private_bookmarks(pair):
             assert secrets_in(text_of(found)) <= secrets_in(address)
 
 
-def test_the_walk_would_find_each_of_the_words(app):
+def test_a_visitor_gets_404_for_what_the_owner_sees(app):
     texts = [text_of(app.get(path, headers=BEARER, status="*")) for path in ("/", "/feed")]
     for word in ("zztitle", "zzdescription", "zzpath", "zzhost", "zztag", "zzone", "zzgone"):
         assert word in secrets_in("".join(texts))
-    app.get("/zzone", headers=BEARER, status=200)
-    app.get("/zzgone", headers=BEARER, status=410)
-    app.get("/zzbroken", headers=BEARER, status=503)
-
-
-def test_the_address_of_a_private_bookmark_is_404_like_any_other(app):
-    views = ({}, BROWSER, {"Accept": "application/x-xbel"}, {"If-None-Match": "*"})
-    for id, path, headers in itertools.product(
-        [*HIDDEN, "zzgone", "zzbroken"], ("", "/title", "/tags", "/other"), views
-    ):
-        for method in ("GET", "HEAD"):
-            address, other = f"/{id}{path}", f"/{'n' * len(id)}{path}"
-            one = app.request(address, method=method, headers=headers, status=404)
-            two = app.request(other, method=method, headers=headers, status=404)
-            assert text_of(one).replace(id, "n" * len(id)) == text_of(two)
+    for id, status in (("zzone", 200), ("zzgone", 410), ("zzbroken", 503)):
+        app.get(f"/{id}", headers=BEARER, status=status)
+        for path in ("", "/title", "/other"):
+            one = app.get(f"/{id}{path}", status=404)
+            other = app.get(f"/{'n' * len(id)}{path}", status=404)
+            assert text_of(one).replace(id, "n" * len(id)) == text_of(other)
 
 
 def test_deleting_a_private_bookmark_leaves_it_404_and_out_of_the_feed(app):
@@ -255,17 +232,6 @@ def test_no_cached_response_or_entity_tag_of_one_view_answers_the_other(app, acc
                 assert app.get(path, headers=again, status=200).headers["ETag"] != etag
 
 
-def test_no_strong_entity_tag_names_two_bodies(app):
-    bodies = {}
-    for path in ("/", "/feed", "/tags", "/tags.json", "/pub1", "/pub1/tags"):
-        for accept, encoding, view in itertools.product(MEDIA_TYPES, ("", "gzip"), ({}, BEARER)):
-            headers = {"Accept": accept, "Accept-Encoding": encoding, **view}
-            response = app.get(path, headers=headers, status="*")
-            if etag := response.headers.get("ETag"):
-                assert bodies.setdefault((path, etag), response.body) == response.body
-    assert len(bodies) > 50
-
-
 def test_a_tag_that_a_visitor_has_read_permits_a_change_after_the_login(app):
     etag = app.get("/pub1").headers["ETag"]
     app.post_json("/pub1", {"title": "New"}, headers=BEARER | {"If-Match": etag}, status=200)
@@ -291,18 +257,16 @@ def test_a_change_of_a_private_bookmark_changes_no_response_to_a_visitor(app):
         assert one != two
 
 
-def test_the_date_of_a_list_is_that_of_the_last_public_change_in_every_process(tmp_path):
-    fill(tmp_path, has_hidden=False)
-    time.sleep(1.1)  # Last-Modified has whole seconds.
-    last_public_change = int(time.time())
-    write(tmp_path, "pub9", PUBLIC["pub1"] | {"uri": "https://e.example/"})
-    time.sleep(1.1)
-    fill(tmp_path, has_hidden=True)
-    for id in PUBLIC:  # `fill` has written these again.
-        (tmp_path / "bookmarks" / f"{id}.json").unlink()
-    (tmp_path / "tombstones" / f"{DELETED}.json").unlink()
-    for _ in range(2):
-        time.sleep(1.1)
+@pytest.mark.parametrize("public", [{}, {"pub9": PUBLIC["pub1"]}], ids=["empty", "one"])
+def test_the_date_of_a_list_is_that_of_the_last_public_change_in_every_process(tmp_path, public):
+    write(tmp_path, "zzone", HIDDEN["zzone"])
+    (tmp_path / "tombstones").mkdir()
+    for id, fields in public.items():
+        write(tmp_path, id, fields)
+    last_public_change = int(tmp_path.stat().st_ctime)
+    for id in ("zztwo", "zzthree"):
+        time.sleep(1.1)  # Last-Modified has whole seconds.
+        write(tmp_path, id, HIDDEN[id])
         with closing(make_app(tmp_path, token=TOKEN, public_read=True)) as started:
             app = webtest.TestApp(started)
             for path in ("/", "/feed", "/tags", "/?q=pub9"):
@@ -310,20 +274,9 @@ def test_the_date_of_a_list_is_that_of_the_last_public_change_in_every_process(t
                 assert 0 <= date.timestamp() - last_public_change <= 1
 
 
-def test_the_date_of_an_empty_list_does_not_tell_of_private_bookmarks(tmp_path):
-    write(tmp_path, "zzone", HIDDEN["zzone"])
-    (tmp_path / "tombstones").mkdir()
-    created = int(tmp_path.stat().st_ctime)
-    time.sleep(1.1)
-    write(tmp_path, "zztwo", HIDDEN["zztwo"])
-    with closing(make_app(tmp_path, token=TOKEN, public_read=True)) as started:
-        date = parsedate_to_datetime(webtest.TestApp(started).get("/").headers["Last-Modified"])
-    assert date.timestamp() == created
-
-
 def test_hiding_and_showing_takes_effect_at_once(app):
     plain = BEARER | {"Content-Type": "text/plain"}
-    for _ in range(3):
+    for _ in range(2):
         assert "pub1" in app.get("/", headers=BROWSER)
         app.get("/pub1", status=200)
         etag = app.get("/").headers["ETag"]
@@ -380,21 +333,12 @@ def test_the_pages_of_a_visitor_have_nothing_that_needs_a_login(app):
         assert 'id="add"' in own
         for link in page.html.find_all("a", href=re.compile("^/")):
             app.get(link["href"], headers={"Accept": "text/html,*/*;q=0.8"}, status=200)
-
-
-def test_a_page_for_the_owner_is_the_login_page_to_visitors(app):
-    for path in ("/-/add", "/-/add?uri=https://a.example/zzpath", "/-/trash", "/-/nothing"):
+    for path in ("/-/add?uri=https://a.example/zzpath", "/-/trash"):
         page = app.get(path, headers=BROWSER, status=401)
         assert page.form["next"].value == path and "Recently deleted" not in page
-    for path in ("/-/add", "/-/trash"):
         app.get(path, headers=BROWSER | BEARER, status=200)
-
-
-def test_a_visitor_reads_the_description_and_follows_the_tags_of_a_bookmark(app):
     page = app.get("/pub4", headers=BROWSER)
     assert page.html.main.find("p", dir="auto").text == "Some\ntext"
-    assert page.html.find("a", href="https://d.example/")
-    assert app.get("/pub1", headers=BROWSER).html.main.find("a", href="/?tag=web")
 
 
 # --- Who is a visitor ---
@@ -433,7 +377,7 @@ def test_a_handler_that_is_called_for_a_visitor_by_mistake_changes_nothing(app, 
             if method == "GET" or "log" in route.template:
                 continue
             path = route.template.format(
-                id="pub1", bookmark="pub1", number=number_of("pub1"), field="title",
+                id="pub1", bookmark="pub1", number=NUMBERS[0], field="title",
                 verb="archive", button="delete",
             )  # fmt: skip
             request = Request.blank(path, method=method, POST=body)
