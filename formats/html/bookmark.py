@@ -33,7 +33,8 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
 def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     """Return the page for a sent uri that is stored already."""
     date = date_html(entry.bookmark.created)
-    note = f'<p class="saved" role="status">You saved this page on {date}.</p>\n'
+    text = f"<p>You saved this page on {date}.</p>"
+    note = f'<div class="notice" role="status">{text}</div>\n'
     checkbox = _description_checkbox(entry, sent, is_checked=False)
     parts = FormParts(checkbox=checkbox, focus="tags")
     form_html = editor.edit_form(site, _with_sent_tags(entry, sent), parts)
@@ -91,14 +92,13 @@ def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> s
 
 def _meta_html(entry: Entry) -> str:
     bookmark = entry.bookmark
-    details = [f"saved {date_html(bookmark.created)}"]
     host = host_html(bookmark.uri)
-    if host:
-        details.insert(0, host)
+    created = date_html(bookmark.created)
+    details = f"{host} <span>saved {created}</span>"
     if bookmark.modified != bookmark.created:
-        details.append(f"changed {date_html(bookmark.modified)}")
-    meta = " · ".join(details)
-    return f'<p class="meta">{meta}</p>\n'
+        modified = date_html(bookmark.modified)
+        details += f" <span>changed {modified}</span>"
+    return f'<p class="meta">{details}</p>\n'
 
 
 def write_add(form: BookmarkForm, site: Site) -> str:

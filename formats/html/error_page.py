@@ -80,10 +80,7 @@ def problem_html(problem: Problem) -> str:
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
-    if problem.status == 400:
-        html = f'<p>The service cannot read this.</p>\n<p class="hint">{detail}</p>\n'
-    else:
-        html = f"<p>{detail}</p>\n"
+    html = f"<p>{detail}</p>\n"
     if problem.bookmark_url:
         url = e(problem.bookmark_url)
         html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'

@@ -105,7 +105,7 @@ def _total(listing: Listing) -> str:
 
 
 def _heading(listing: Listing) -> str:
-    """Return the heading: the filter, with links that remove its tags."""
+    """Return the heading: the filter, with links that remove its parts."""
     if listing.has_long_filter or not listing.filter:
         title = e(cut(_title(listing), frame.MAX_HEADING_CHARACTERS))
         return f"<h1>{title}</h1>\n"
@@ -113,23 +113,24 @@ def _heading(listing: Listing) -> str:
     content = ""
     for name, value in listing.filter:
         if name == "tag":
-            content += _chip(value, listing, is_linked=are_linked)
+            shown_tag = e(cut(value, frame.MAX_HEADING_CHARACTERS))
+            content += _chip((name, value), f"<bdi>#{shown_tag}</bdi>", listing, are_linked)
         else:
             before = "with" if content else "Results for"
             words = e(cut(value, frame.MAX_HEADING_CHARACTERS))
-            content += f'<span>{before} <q dir="auto">{words}</q></span>'
+            chip = _chip((name, value), f'<q dir="auto">{words}</q>', listing, are_linked)
+            content += f"<span>{before} {chip}</span>"
     return f"<h1>{content}</h1>\n"
 
 
-def _chip(tag: str, listing: Listing, is_linked: bool) -> str:
-    shown_tag = e(cut(tag, frame.MAX_HEADING_CHARACTERS))
+def _chip(part: tuple[str, str], html: str, listing: Listing, is_linked: bool) -> str:
     if not is_linked:
-        return f'<span class="chip"><bdi>#{shown_tag}</bdi></span>\n'
-    others = [parameter for parameter in listing.filter if parameter != ("tag", tag)]
+        return f'<span class="chip">{html}</span>\n'
+    others = [parameter for parameter in listing.filter if parameter != part]
     address = e(with_query(f"{listing.site.path}/", others + listing.order))
     return (
         f'<a class="chip" href="{address}" title="Remove from the filter">'
-        f'<bdi>#{shown_tag}</bdi> <span aria-hidden="true">×</span></a>\n'
+        f'{html} <span aria-hidden="true">×</span></a>\n'
     )
 
 
@@ -152,7 +153,7 @@ def _sort_menu(listing: Listing) -> str:
             parameters = [*parameters, ("sort", order)]
         address = with_query(f"{listing.site.path}/", parameters)
         links += frame.link(label, address, is_current=order == current)
-    summary = _ORDERS.get(current, "Sorted")
+    summary = _ORDERS.get(current, "Sorted").removesuffix(" first")
     return (
         f'<details class="menu sort"><summary>{summary}</summary>\n'
         f"<div>{links}</div></details>\n"

@@ -13,10 +13,13 @@ _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
 # On touch screens, CSS shows the items' checkboxes while this one is checked.
 SELECT = (
     '<label class="select"><input type="checkbox" class="unseen" form="many" id="selecting">'
-    "Select</label>"
+    "Select</label>\n"
+    '<button type="reset" form="many" class="select">Done</button>\n'
 )
-STATUS = '<p role="status"></p>\n'  # script.js fills it.
-UNCHECK = '<button type="reset" class="more" aria-label="Uncheck all">×</button>\n'
+CHECKED = (
+    '<div><p role="status"></p>\n'  # script.js fills it.
+    '<button type="reset" class="more" aria-label="Uncheck all">×</button></div>\n'
+)
 
 
 def tags_field(
@@ -57,10 +60,10 @@ def bar(listing: Listing) -> str:
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
     # On narrow screens, the button "Tags" opens the field.
     content = (
-        f'{UNCHECK}{STATUS}'
+        f'{CHECKED}<div>'
         '<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'
         f'<div id="tagging" popover><div>{tags}</div></div>\n'
-        f"{buttons(_ACTIONS)}"
+        f"{buttons(_ACTIONS)}</div>\n"
     )
     path = f"{listing.site.path}/-/selected"
     return post_form(path, hidden, content, attributes='class="bar" id="many"')

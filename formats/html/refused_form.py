@@ -72,7 +72,7 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
     text = "<p>This is not done yet.</p>\n"
     if problem.is_outcome_unknown:
         text = ""
-    main = _alert(text + problem_html(problem))
+    main = _alert(problem_html(problem) + text)
     if problem.status not in (404, 410):  # There is a bookmark to change.
         main += _form_again(fields, site.path + path, problem)
     main += frame.list_link(site, fields.get("_list"))
@@ -123,7 +123,8 @@ def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
         f"<p>You saved {link} on {date}.</p>\n<p>The form shows that bookmark, with your "
         "tags after its own. Nothing changes before you save.</p>\n"
     )
-    return frame.write_page("You have this bookmark already", _alert(text) + editor, site)
+    notice = f'<div class="notice" role="alert" tabindex="-1">\n{text}</div>\n'
+    return frame.write_page("You have this bookmark already", notice + editor, site)
 
 
 def write_two_versions(

@@ -255,7 +255,7 @@
 
   const all = make("input", { type: "checkbox", ariaLabel: "Select all on this page" });
   let lastBox; // From which a click with Shift checks the boxes.
-  const barStatus = find(".bar > [role=status]");
+  const barStatus = find(".bar [role=status]");
   barStatus?.after(make("label", { className: "all" }, all, " All"));
 
   function showSelection() {
@@ -450,8 +450,8 @@
   const isChanged = ({ type, value, defaultValue, checked, defaultChecked }) =>
     (type === "checkbox" ? checked !== defaultChecked : value !== defaultValue);
   const isUsed = (field) => field === document.activeElement || isChanged(field);
-  // A key that was meant for a form must do nothing else. A form below an alert was not saved.
-  const isInUse = () => find(".alert + .editor")
+  // A key that was meant for a form must do nothing else. A form below a notice was not saved.
+  const isInUse = () => find(".notice + .editor")
     || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isUsed);
   const clickCurrent = (...texts) => findAll(".list > .current .actions > *")
     .find((control) => texts.includes(control.textContent))?.click();

@@ -56,7 +56,7 @@ def _item(entry: Entry, members: Group, site: Site) -> str:
     address = _address(bookmark.uri)
     keep = _keep_button(entry, members, path)
     date = date_html(bookmark.created)
-    tags = e(", ".join(bookmark.tags))
+    tags = e(" ".join([f"#{tag}" for tag in bookmark.tags]))
     return f"""\
 <li id="b-{bookmark.id}"{css_class}>
 {group_heading}<h2 dir="ltr">{address}</h2>

@@ -56,8 +56,8 @@ def bookmarklet(site: Site) -> str:
 <p>Drag this button to your bookmarks bar. Click it there to save the page \
 that you are on, with the text that you have selected.</p>
 </div>
-<p class="on-phone">Over https, you can install this page from the menu of \
-your browser. On Android you can then share pages from any app to Bookmarks.</p>
+<p class="on-phone">You can install Bookmarks from the menu of your browser, if its address \
+begins with https. On Android you can then share pages to it from any app.</p>
 """
 
 

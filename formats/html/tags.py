@@ -5,7 +5,7 @@ from typing import Any
 
 from formats.html import frame
 from formats.html.frame import e
-from formats.html.list_forms import STATUS, UNCHECK, buttons, tags_field
+from formats.html.list_forms import CHECKED, buttons, tags_field
 from formats.listing import (
     Parameters,
     Site,
@@ -82,7 +82,7 @@ def _bar(site: Site) -> str:
     return frame.post_form(
         action=f"{site.path}/-/tags",
         hidden=[],
-        content=f"{UNCHECK}{STATUS}{field}{buttons(_ACTIONS)}",
+        content=f"{CHECKED}<div>{field}{buttons(_ACTIONS)}</div>\n",
         attributes='class="bar" id="tags-form"',
     )
 

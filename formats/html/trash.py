@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
-from formats.html.list_forms import SELECT, STATUS, UNCHECK, checkbox
-from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_of, page_link
+from formats.html.list_forms import CHECKED, SELECT, checkbox
+from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_html, page_link
 from formats.listing import Site, View, links_to_pages, offsets_of_pages
 from storage.bookmark import Bookmark
 from storage.trash import DeletedBookmark
@@ -25,8 +25,10 @@ def write_trash(
     bar = _bar(site)
     items = "".join([_item(bookmark, site) for bookmark in deleted])
     pages = _page_links(site, offset, total)
+    nothing = "" if deleted else _nothing_here(site, days)
     return (
         f'{begin}<main id="main" class="single trash">\n{head}{notice}{bar}'
+        f'<div class="nothing">{nothing}</div>\n'
         f'<ol class="list">\n{items}</ol>\n{pages}</main>\n{frame.END}'
     )
 
@@ -40,40 +42,45 @@ def _page_links(site: Site, offset: int, total: int) -> str:
 def _bar(site: Site) -> str:
     restore = e(f"{site.path}/-/restore")
     content = (
-        f'{UNCHECK}{STATUS}<button class="primary" formaction="{restore}">Put back</button>\n'
-        '<button class="wrong">Delete for good</button>\n'
+        f'{CHECKED}<div><button class="primary" formaction="{restore}">Put back</button>\n'
+        '<button class="wrong">Delete for good</button></div>\n'
     )
     hidden = [("_shown", "")]  # script.js needs this field.
     return frame.post_form(f"{site.path}/-/trash", hidden, content, 'class="bar" id="many"')
 
 
 def _summary(total: int, days: int | None) -> str:
-    if days == 0:
-        return "This service keeps nothing of a deleted bookmark."
-    if days is None:
-        return number_of_bookmarks(total)
-    period = number_of(days, "day")
     if not total:
-        return f"Nothing here. A deleted bookmark is kept for {period}."
+        return ""
     number = number_of_bookmarks(total)
+    if not days:
+        return number
+    period = number_of(days, "day")
     return f"{number}, each kept for {period}"
+
+
+def _nothing_here(site: Site, days: int | None) -> str:
+    text = "Nothing here."
+    if days == 0:
+        text = "This service keeps nothing of a deleted bookmark."
+    elif days:
+        period = number_of(days, "day")
+        text = f"Nothing here. A deleted bookmark is kept for {period}."
+    return f"<p>{text}</p>\n{frame.list_link(site)}"
 
 
 def _item(deleted: DeletedBookmark, site: Site) -> str:
     id = deleted.bookmark.id
     title = e(cut(deleted.bookmark.title, MAX_TITLE_CHARACTERS))
-    host = e(host_of(deleted.bookmark.uri))
+    host = host_html(deleted.bookmark.uri)
     date = date_html(deleted.deleted)
-    when = f"deleted {date}"
-    if host:
-        when = f"{host} · {when}"
     restore = e(f"{site.path}/-/restore")
     button_attributes = f'form="many" formaction="{restore}" name="only" value="{id}"'
     return f"""\
 <li id="b-{id}" dir="auto">
 {checkbox(id)}<h2><span>{title}</span></h2>
 <p class="meta"><span class="actions"><button {button_attributes}>Put back</button></span>
-<span>{when}</span></p>
+{host} <span>deleted {date}</span></p>
 </li>
 """
 

@@ -289,7 +289,9 @@ def delete_samples(app, number):
 
 def test_the_trash_lists_what_any_client_has_deleted(app):
     page = app.get("/-/trash", headers=PAGE, status=200).html.main
-    assert page.select_one(".total").text == "Nothing here. A deleted bookmark is kept for 30 days."
+    text = "Nothing here. A deleted bookmark is kept for 30 days."
+    assert page.select_one(".nothing p").text == text
+    assert page.select_one(".nothing a")["href"] == "/"
     assert page.select_one(".select") is None
     delete_samples(app, 3)
     for path, status in (("/-/tools", 200), ("/a1", 410)):
@@ -301,7 +303,7 @@ def test_the_trash_lists_what_any_client_has_deleted(app):
     assert_harmless(Page(page.text))
     items = page.html.select(".list > li")
     assert sorted(item.h2.text for item in items) == ["T0 <b>", "T1 <b>", "T2 <b>"]
-    assert all(".example · deleted" in item.select_one(".meta").text for item in items)
+    assert all(".example deleted" in item.select_one(".meta").text for item in items)
     assert "30 days" in page.html.main.text and items[0].time["datetime"]
 
 
@@ -358,8 +360,8 @@ def test_the_trash_has_pages(app, monkeypatch):
         path = page.select("[rel=next]")[0]["href"] if shown == 2 else None
     assert not page.select("[rel=next]")
     page = app.get("/-/trash?offset=x", headers=PAGE, status=400)
-    hint = "The parameter offset must be a whole number of at most 18 digits."
-    assert page.html.select_one(".hint").text == hint
+    text = "The parameter offset must be a whole number of at most 18 digits."
+    assert text in page.html.main.text
 
 
 def test_of_several_some_are_put_back_and_the_others_are_named(app, add):
@@ -647,8 +649,12 @@ def test_the_tags_of_the_selection_are_shown_with_their_counts(app, add):
 def test_each_part_of_the_filter_has_a_link_that_removes_it(app, add):
     add(tags=["a", "b"])
     page = app.get("/?tag=a&tag=b&q=x&sort=title", headers=PAGE, status=200).html
-    chips = {link.bdi.text: link["href"] for link in page.select("h1 a")}
-    assert chips == {"#a": "/?tag=b&q=x&sort=title", "#b": "/?tag=a&q=x&sort=title"}
+    chips = {link.contents[0].text: link["href"] for link in page.select("h1 a")}
+    assert chips == {
+        "#a": "/?tag=b&q=x&sort=title",
+        "#b": "/?tag=a&q=x&sort=title",
+        "x": "/?tag=a&tag=b&sort=title",
+    }
     assert page.find(id="q")["value"] == "x" and page.h1.q.text == "x"
 
 
@@ -760,7 +766,8 @@ def test_a_refused_change_of_tags_keeps_what_was_typed(app, add):
     add(tags=["x"])
     response = refused_retagging(app, 422, tags="seen," + "y" * 300)
     text = " ".join(response.html.main.text.split())
-    assert "This is not done yet. Tags must be at most 255" in text and "expected" not in text
+    assert "255 characters long, not 300 This is not done yet." in text
+    assert "expected" not in text
     form = response.forms[1]
     assert (form.action, form["tags"].value) == ("/-/retag", "seen, " + "y" * 300)
     form["tags"] = "seen"

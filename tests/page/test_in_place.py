@@ -355,7 +355,7 @@ def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled
     """
     for path, selector in [
         ("/tags", ".controls a"), ("/?q=none", ".nothing a"),
-        ("/", "#more a, .list .more, .select, #tags-of-list a, .sort summary"),
+        ("/", "#more a, .list .more, label.select, #tags-of-list a, .sort summary"),
     ]:  # fmt: skip
         browser.open(path)
         coarse = "return matchMedia('(pointer: coarse)').matches"
