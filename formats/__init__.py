@@ -24,10 +24,10 @@ class Format(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     media_type: str
-    aliases: tuple[str, ...] = ()  # In Accept, too.
+    aliases: tuple[str, ...] = ()  # Other media types in Accept.
     page_size: int | None = None  # The default `limit`.
     download_name: str = ""
-    is_page: bool = False  # It depends on other bookmarks, too.
+    is_page: bool = False  # Pages depend on other bookmarks, too.
 
     @property
     def bare_type(self) -> str:

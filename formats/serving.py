@@ -72,7 +72,7 @@ def _parse_address(value: str) -> tuple[str, int]:
 
 
 def configure(options: argparse.Namespace, is_private: bool) -> Any:
-    """Return the application. Exit if it is neither private nor has a token."""
+    """Return the application. Exit if other machines could use it without a token."""
     app = _make_app(options)
     if not app.access_control.tokens:
         _check_without_token(options, is_private)

@@ -64,7 +64,7 @@ class Collector:
         self.parser = _new_parser(self)  # It calls `start`, `data` and `end`.
         self._depth = 0  # The number of open elements.
         # Open folders and entry, outermost first. The first stands for the document.
-        self._stack = [Element(folder_tag, line=0, depth=0, level=-1, attributes={})]
+        self._stack = [Element(folder_tag, line=0, depth=0, level=0, attributes={})]
         self._text_depth = 0  # The depth of the element whose text is wanted, or 0.
         self._text: list[str] = []
 
@@ -87,8 +87,8 @@ class Collector:
 
     def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
         line = self.parser.parser.CurrentLineNumber
-        level = self._stack[-1].level + 1
-        element = Element(tag, line, self._depth, level, attributes)
+        number_of_folders = len(self._stack) - 1
+        element = Element(tag, line, self._depth, number_of_folders, attributes)
         self._stack.append(element)
         if tag == self._folder_tag:
             self.elements.append(element)
@@ -123,7 +123,7 @@ _MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
 
 
 def parse(document: bytes, collector: Collector) -> None:
-    """Collect the elements of a document. Raises Malformed after those before an error."""
+    """Collect the elements of a document, up to an error. Raises Malformed."""
     codec = find_codec(declared_charset(document))
     try:
         if codec:
@@ -222,7 +222,7 @@ def _parse_text(text: str, collector: Collector) -> Malformed | None:
 
 
 def _without_declaration(text: str) -> str:
-    """Remove the declaration, whose charset is wrong after decoding, but not its lines."""
+    """Remove the declaration, whose charset is wrong after decoding, but keep its lines."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 

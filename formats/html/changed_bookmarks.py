@@ -23,7 +23,7 @@ class ChangedBookmarks(msgspec.Struct):
     done: list[Bookmark] = []  # As they were before.
     # Left alone, because another client has changed them since the form was opened.
     changed_meanwhile: list[Entry] = []
-    failed: list[tuple[Bookmark | None, StorageError]] = []  # None: it cannot be read.
+    failed: list[tuple[Bookmark | None, StorageError]] = []  # None if it cannot be read.
     unknown_count: int = 0  # Bookmarks that a disk error may have left unchanged.
     unknown_reason: str = ""  # The text of the disk error.
 
@@ -133,16 +133,17 @@ def _changed_meanwhile_html(
 
 def _failed_html(changes: ChangedBookmarks, site: Site) -> str:
     """Return links to the failed bookmarks, grouped by reason."""
-    links_by_reason: dict[str, list[str]] = {}
+    bookmarks_by_reason: dict[str, list[Bookmark | None]] = {}
     for bookmark, error in changes.failed:
         reason = str(error)
         if isinstance(error, Gone | NotFound):
             reason = "There is no such bookmark."
-        links = links_by_reason.setdefault(reason, [])
-        links.append(f"<p>{page_link(bookmark, site)}</p>\n" if bookmark else "")
+        bookmarks_by_reason.setdefault(reason, []).append(bookmark)
     html = ""
-    for reason, links in links_by_reason.items():
-        number = frame.number_of_bookmarks(len(links))
+    for reason, bookmarks in bookmarks_by_reason.items():
+        number = frame.number_of_bookmarks(len(bookmarks))
         html += f"<p>{number} left alone: {e(reason)}</p>\n"
-        html += "".join(links)
+        for bookmark in bookmarks:
+            if bookmark:
+                html += f"<p>{page_link(bookmark, site)}</p>\n"
     return html

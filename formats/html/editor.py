@@ -223,7 +223,7 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
         path = f"{site.path}/-/edit/{form.id}"
     close = "1" if form.closes_window else ""
     hidden = [("_opened", form.opened_digests), ("close", close), ("_list", form.list_query)]
-    # Otherwise browsers may keep old texts when the user reloads the page.
+    # `autocomplete="off"` keeps browsers from restoring old texts on reload.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formats.html.assets import served_name
 from formats.listing import RESULTS, Listing, Parameters, Site, list_address, with_query
@@ -111,7 +111,7 @@ def _head(title: str, site: Site) -> str:
     manifest = served_name("app.webmanifest")
     style = served_name("style.css")
     script = served_name("script.js")
-    # `blocking` avoids that text moves when the script shortens dates.
+    # `blocking` keeps text from moving when the script shortens dates.
     return f"""\
 <!DOCTYPE html>
 <html lang="en" data-path="{path}">
@@ -169,7 +169,7 @@ def _search_parameters(listing: Listing | None) -> Parameters:
     if listing is None:
         return []
     words = dict(listing.filter).get("q", "")
-    # The user can shorten these words, although links cannot repeat them.
+    # Too long for links, but the user can shorten the words here.
     if listing.has_long_filter and len(words) <= _MAX_LONG_SEARCH_CHARACTERS:
         return [("q", words), *listing.order]
     return listing.linked_filter + listing.order
@@ -246,6 +246,17 @@ def _hidden_inputs(fields: HiddenFields) -> str:
     return inputs
 
 
+def flatten(fields: Mapping[str, Any]) -> Parameters:
+    """Return a name and a value for each value of the fields."""
+    parameters: Parameters = []
+    for name, value in fields.items():
+        if isinstance(value, list):
+            parameters += [(name, text) for text in value]
+        else:
+            parameters.append((name, value))
+    return parameters
+
+
 def changed_notice(values: Mapping[str, str]) -> str:
     """Return a notice such as "3 bookmarks changed." for the query `changed=3`."""
     texts = []
@@ -257,7 +268,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     if not texts:
         return ""
     notice = " ".join(texts)
-    # Not a "status": screen readers miss one that a script inserts.
+    # An alert, because screen readers miss a status that a script inserts.
     return f'<p class="saved" role="alert">{notice}</p>\n'
 
 

@@ -42,7 +42,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # Enter presses the first button of a form, which must be one of the bar.
+        # Before the items, because Enter presses the first button of the form.
         bar(listing),
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
@@ -228,7 +228,7 @@ class _ItemWriter:
         )
 
     def _meta(self, entry: Entry, edit_address: str) -> str:
-        # Tab leads from the title to the actions.
+        # First, so that Tab goes from the title to the actions.
         actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)

@@ -46,7 +46,6 @@ def buttons(labels: Mapping[str, str]) -> str:
 
 
 def checkbox(id: str) -> str:
-    """Return the checkbox of an item."""
     attributes = f'form="many" name="selected" value="{id}" aria-label="Select"'
     return f'<input type="checkbox" {attributes}>\n'
 

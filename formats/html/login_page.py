@@ -49,7 +49,7 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
     form = frame.post_form(site.path + target, pending_fields, buttons)
     values = values_html(pending_fields)
     main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
-    # This request has logged in, so `site` still says visitor.
+    # `site` was made before the login.
     site = replace(site, is_visitor=False)
     return frame.write_page("This is not done yet", main, site).encode()
 

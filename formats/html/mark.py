@@ -43,7 +43,7 @@ def marker(words: Iterable[str]) -> Escape:
 
 def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     """Return the start and end of each match."""
-    # The cache of `re` would keep long patterns.
+    # Not with `re`, whose cache would keep long patterns.
     matches = []
     for folding in _foldings(text):
         for word in words:

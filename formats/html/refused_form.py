@@ -19,7 +19,7 @@ from formats.html.error_page import Problem, detail_html, people_text, problem_h
 from formats.html.frame import Note
 from formats.html.list_forms import tags_field
 from formats.html.parts import date_html, title_link
-from formats.listing import Parameters, Site
+from formats.listing import Site
 from storage.index import Entry
 
 
@@ -80,27 +80,15 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
 
 
 def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> str:
-    hidden = _hidden_fields(fields)
+    other_fields = {name: value for name, value in fields.items() if name != "tags"}
     content = ""
     typed = ", ".join(fields.get("tags", ()))
     error = _error_sentences(problem).get("tags", "")
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
     content += frame.submit_button("Try again")
+    hidden = frame.flatten(other_fields)
     return frame.post_form(address, hidden, content, attributes='class="retag"')
-
-
-def _hidden_fields(fields: Mapping[str, Any]) -> Parameters:
-    """Return all fields but `tags`, which the user can correct."""
-    hidden: Parameters = []
-    for name, value in fields.items():
-        if name == "tags":
-            continue
-        if isinstance(value, list):
-            hidden += [(name, text) for text in value]
-        else:
-            hidden.append((name, value))
-    return hidden
 
 
 def _error_sentences(problem: Problem) -> dict[str, str]:

@@ -11,11 +11,10 @@ from storage.index import Entry
 from storage.similar import Group, similar_key
 
 _MAX_GROUPS_SHOWN = 100
-MAX_MEMBERS_SHOWN = 50  # In a group. Each button has the ids of all others.
+MAX_MEMBERS_SHOWN = 50  # Of a group. Each member's button has the ids of all others.
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:
-    """Return the page."""
     items = []
     versions = []
     for group in groups[:_MAX_GROUPS_SHOWN]:

@@ -7,7 +7,6 @@ from formats.html import frame
 from formats.html.frame import e
 from formats.html.list_forms import CHECKED, buttons, tags_field
 from formats.listing import (
-    Parameters,
     Site,
     View,
     links_to_pages,
@@ -160,13 +159,9 @@ def write_removal_question(
     fields: Mapping[str, Any], tags: Sequence[str], count: int, site: Site
 ) -> str:
     """Return the page that asks before tags are removed from a list."""
-    hidden: Parameters = []
-    for name in ("tag", "tags"):
-        hidden += [(name, value) for value in fields.get(name, [])]
-    for name in ("q", "expected", "_list"):
-        if name in fields:
-            hidden.append((name, fields[name]))
-    hidden.append(("do", "remove"))
+    names = ("tag", "tags", "q", "expected", "_list")
+    sent = {name: fields[name] for name in names if name in fields}
+    hidden = frame.flatten({**sent, "do": "remove"})
     text = _removal_text(tags, count)
     cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
     button = frame.submit_button("Remove", cancel)

@@ -26,11 +26,11 @@ def write_tools(view: View, total: int) -> str:
     main += _section(f"Download {number_of_bookmarks(total)}", downloads)
     if not site.is_visitor:
         similar = link_button("Find similar addresses", f"{site.path}/-/similar")
-        text = "Bookmarks that you may have twice."
-        main += _section("Similar addresses", f"<p>{text}</p>\n<p>{similar}</p>\n")
+        text = f"<p>Bookmarks that you may have twice.</p>\n<p>{similar}</p>\n"
+        main += _section("Similar addresses", text)
         trash = link_button("Recently deleted", f"{site.path}/-/trash")
-        text = "Bookmarks that you can put back."
-        main += _section("Recently deleted", f"<p>{text}</p>\n<p>{trash}</p>\n")
+        text = f"<p>Bookmarks that you can put back.</p>\n<p>{trash}</p>\n"
+        main += _section("Recently deleted", text)
     return write_page("Tools", main, site, current="tools")
 
 
