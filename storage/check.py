@@ -15,7 +15,7 @@ from storage.lock import Lock, OpenFolders
 from storage.numbers import number_of_id
 from storage.record import decode_bookmark, decode_tombstone
 from storage.transaction import read_tombstone
-from storage.trash import check_keep_deleted, oldest_kept
+from storage.trash import check_keep_deleted, days_ago
 from storage.uri import uri_key
 
 _Record = TypeVar("_Record")
@@ -38,10 +38,14 @@ class Finding:
 
     path: Path
     problem: str
-    advice: str  # Such as "remove it".
+    advice: str
     is_safe_to_remove: bool = False
-    is_in_trash: bool = False  # The deleted bookmark can be restored from the file.
+    is_in_trash: bool = False
     is_harmless: bool = False  # The service can use the file.
+
+    @property
+    def folder_name(self) -> str:
+        return self.path.parent.name
 
     def __str__(self) -> str:
         path = _printable(str(self.path))
@@ -49,7 +53,7 @@ class Finding:
 
 
 def _printable(text: str) -> str:
-    """Escape control characters, because they could change the terminal's display."""
+    """Escape characters that could change the terminal's display."""
     printable = ""
     for character in text:
         if character.isprintable():
@@ -62,58 +66,86 @@ def _printable(text: str) -> str:
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    These files are safe to remove after `keep_deleted` days. Raises Unavailable, or
-    Invalid for a negative `keep_deleted`.
+    `keep_deleted`: the days after which these files are safe to remove. Raises Invalid
+    if it is negative, or Unavailable.
     """
     check_keep_deleted(keep_deleted)
-    tombstones: dict[str, Tombstone] = {}
-    findings: list[Finding] = []
-    if (folder / "tombstones").exists():  # The first deletion may create this folder.
-        findings += _check_tombstones(folder / "tombstones", tombstones)
-    last_expired = oldest_kept(keep_deleted)
-    findings += _check_bookmarks(folder / "bookmarks", tombstones, last_expired)
+    tombstone_by_id, findings = _check_tombstones(folder / "tombstones")
+    checker = _BookmarkChecker(tombstone_by_id, last_expired=days_ago(keep_deleted))
+    for path in _paths(folder / "bookmarks"):
+        findings += checker.check(path)
     return findings
 
 
-def _check_tombstones(
-    folder: Path, tombstones: dict[str, Tombstone]
-) -> Iterator[Finding]:
-    """Add the valid tombstones to `tombstones`, by id. Yield problems with the others."""
+def _check_tombstones(folder: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
+    """Return the valid tombstones by id, and the problems with the others."""
+    tombstone_by_id: dict[str, Tombstone] = {}
+    findings: list[Finding] = []
+    if not folder.exists():  # The first deletion creates it.
+        return tombstone_by_id, findings
     for path in _paths(folder):
         finding = _check_name(path)
         if finding:
-            yield finding
+            findings.append(finding)
             continue
         try:
             tombstone = _decode(path, decode_tombstone)
         except _INVALID_FILE as error:
-            yield Finding(path, f"is no valid tombstone: {error}", _HOW_TO_RESTORE)
+            problem = f"is no valid tombstone: {error}"
+            findings.append(Finding(path, problem, _HOW_TO_RESTORE))
             continue
         if tombstone:
-            tombstones[path.stem] = tombstone
+            tombstone_by_id[path.stem] = tombstone
+    return tombstone_by_id, findings
 
 
-def _check_bookmarks(
-    folder: Path, tombstones: dict[str, Tombstone], last_expired: str
-) -> Iterator[Finding]:
-    names_by_uri_key: dict[str, str] = {}
-    ids_by_number = {number_of_id(id): id for id in tombstones}
-    for path in _paths(folder):
+class _BookmarkChecker:
+    def __init__(
+        self, tombstone_by_id: dict[str, Tombstone], last_expired: str
+    ) -> None:
+        self._tombstone_by_id = tombstone_by_id
+        self._last_expired = last_expired
+        # Of the files checked so far.
+        self._name_by_uri_key: dict[str, str] = {}
+        self._id_by_number = {number_of_id(id): id for id in tombstone_by_id}
+
+    def check(self, path: Path) -> Iterator[Finding]:
+        """Yield the problems with a file in the folder of bookmarks."""
         finding = _check_name(path)
+        tombstone = self._tombstone_by_id.get(path.stem)
         if finding:
             yield finding
-        elif path.stem in tombstones:
-            has_expired = tombstones[path.stem].deleted <= last_expired
+        elif tombstone:
+            has_expired = tombstone.deleted <= self._last_expired
             yield from _check_deleted(path, has_expired)
         else:
-            yield from _check_bookmark(path, names_by_uri_key, ids_by_number)
+            yield from self._check_bookmark(path)
+
+    def _check_bookmark(self, path: Path) -> Iterator[Finding]:
+        try:
+            bookmark = _decode(path, decode_bookmark)
+        except _INVALID_FILE as error:
+            yield Finding(path, f"is no valid bookmark: {error}", _HOW_TO_RESTORE)
+            return
+        if bookmark is None:
+            return
+        key = uri_key(bookmark.uri)
+        first_name = self._name_by_uri_key.setdefault(key, path.name)
+        if first_name != path.name:
+            problem = f"has the same uri as {first_name}"
+            yield Finding(path, problem, "delete one of the two")
+        number = number_of_id(path.stem)
+        first_id = self._id_by_number.setdefault(number, path.stem)
+        if first_id != path.stem:
+            problem = f"has an id with the same number as {first_id}"
+            yield Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True)
 
 
 def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
     problem = "belongs to a deleted bookmark"
     try:
         bookmark = _decode(path, decode_bookmark)
-    except _INVALID_FILE:  # The file may hold something else that its owner needs.
+    except _INVALID_FILE:  # Its owner may still need the file.
         yield Finding(path, problem, "move it away, because it is no valid bookmark")
         return
     if bookmark:
@@ -122,29 +154,8 @@ def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
         )
 
 
-def _check_bookmark(
-    path: Path, names_by_uri_key: dict[str, str], ids_by_number: dict[int, str]
-) -> Iterator[Finding]:
-    """Add a valid bookmark to the two dictionaries. Yield the problems with the file."""
-    try:
-        bookmark = _decode(path, decode_bookmark)
-    except _INVALID_FILE as error:
-        yield Finding(path, f"is no valid bookmark: {error}", _HOW_TO_RESTORE)
-        return
-    if bookmark is None:
-        return
-    first_name = names_by_uri_key.setdefault(uri_key(bookmark.uri), path.name)
-    if first_name != path.name:
-        problem = f"has the same uri as {first_name}"
-        yield Finding(path, problem, "delete one of the two")
-    first_id = ids_by_number.setdefault(number_of_id(path.stem), path.stem)
-    if first_id != path.stem:
-        problem = f"has an id with the same number as {first_id}"
-        yield Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True)
-
-
 def _check_name(path: Path) -> Finding | None:
-    """Return the problem with a file's name, None for a name such as `abc.json`."""
+    """Return the problem with a file's name, None for a name `{id}.json`."""
     if files.is_temporary(path.name):
         problem = "is a temporary file that a crash left"
         return Finding(path, problem, _HOW_TO_REMOVE, is_safe_to_remove=True)
@@ -158,7 +169,7 @@ def _check_name(path: Path) -> Finding | None:
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | None:
-    """Return what a file records, or None if the file has been removed meanwhile."""
+    """Decode a file. Returns None if the file has been removed meanwhile."""
     try:
         data, _ = files.read(path)
     except FileNotFoundError:
@@ -167,7 +178,7 @@ def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | No
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the files by name, without those that a program may still be writing."""
+    """Return the sorted files, without those that a program may still be writing."""
     paths = []
     try:
         with os.scandir(folder) as entries:
@@ -184,7 +195,7 @@ def _paths(folder: Path) -> list[Path]:
 def repair(
     folder: Path, findings: list[Finding]
 ) -> tuple[list[Finding], list[Finding]]:
-    """Remove the files that are safe to remove. Return the findings removed and left.
+    """Remove files that are safe to remove. Return removed and remaining findings.
 
     Raises Busy, Full or Unavailable.
     """
@@ -200,16 +211,16 @@ def repair(
 
 
 def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
-    # The tombstones must be durable before the files of their bookmarks are removed.
+    # Tombstones must be durable before the files of their bookmarks are removed.
     if any(finding.is_in_trash for finding in findings):
-        files.sync_folder(folders.tombstones)
+        files.sync_folder(folders.open_tombstones())
     removed = []
     for finding in findings:
         if _may_be_removed(folders, finding):
-            folder = folders.by_name(finding.path.parent.name)
+            folder = folders.by_name(finding.folder_name)
             files.remove(finding.path.name, folder)
             removed.append(finding)
-    for name in {finding.path.parent.name for finding in removed}:
+    for name in {finding.folder_name for finding in removed}:
         files.sync_folder(folders.by_name(name))
     return removed
 
@@ -217,5 +228,5 @@ def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
 def _may_be_removed(folders: OpenFolders, finding: Finding) -> bool:
     if not finding.is_in_trash:
         return True
-    # Since the check, the tombstone may have been removed or damaged.
+    # The tombstone may have been removed since the check.
     return read_tombstone(folders, finding.path.stem) is not None

@@ -14,10 +14,10 @@ from storage.numbers import Numbers
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
 UNTAGGED = ""  # The index has bookmarks without tags under this tag.
+_VERSION_MODULUS = 1 << 128
 
 
-# With gc=False, the garbage collector skips entries. With eq=False, `in` and `==`
-# need not compare all fields.
+# gc=False spares the garbage collector, eq=False makes `in` and `==` fast.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with what the index derives from it and its file."""
 
@@ -25,15 +25,12 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     version: int  # The digest of the file's bytes.
     uri_key: str  # The normalized uri.
     tags: tuple[str, ...]  # Folded, in the order of `bookmark.tags`.
-    changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
+    changed_at: float  # The file's ctime. (`cp -a` sets an old mtime.)
     text: str = ""  # All fields as one folded text, set by the first search.
 
     @property
     def sort_key(self) -> str:
-        """The time of creation and the id, such as `2024-02-29T12:00:00Zabc`.
-
-        It is unique, because all times have the same length.
-        """
+        """The time of creation, then the id."""
         return self.bookmark.created + self.bookmark.id
 
     @property
@@ -55,7 +52,7 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def sort_key(self) -> str:
-        """The time of deletion and the id, such as `2024-02-29T12:00:00Zabc`."""
+        """The time of deletion, then the id."""
         return self.tombstone.deleted + self.tombstone.id
 
     @property
@@ -71,7 +68,6 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 Item = Entry | TombstoneEntry
 _Sorted = TypeVar("_Sorted", Entry, TombstoneEntry)
 
-_VERSIONS = 1 << 128  # The versions of items and of an index are below this number.
 sort_key_of: Callable[[Item], str] = attrgetter("sort_key")
 
 
@@ -83,11 +79,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class SortedList(Generic[_Sorted]):
-    """A list of entries or tombstones, oldest first.
-
-    `read` returns the list itself, not a copy. The next change therefore works on
-    a new copy, so that the readers keep a list that never changes.
-    """
+    """A list, oldest first, copied on write: what `read` returned never changes."""
 
     __slots__ = ("_items", "_has_readers")
 
@@ -112,8 +104,8 @@ class SortedList(Generic[_Sorted]):
 
     def remove(self, item: _Sorted) -> None:
         self._copy_for_readers()
-        place = bisect_left(self._items, item.sort_key, key=sort_key_of)
-        del self._items[place]
+        index = bisect_left(self._items, item.sort_key, key=sort_key_of)
+        del self._items[index]
 
     def _copy_for_readers(self) -> None:
         if self._has_readers:
@@ -137,35 +129,36 @@ class Index:
         self._entries = SortedList(entries)
         self._tombstones = SortedList(tombstones)
         self._by_tag = _group_by_tag(entries)
-        # Nearly all uris have one bookmark, so each change may make a new list.
         self._by_uri_key = _group_by_uri_key(entries)
         self._numbers = Numbers(items)
 
-        # Clients notice changes by the version: a sum, to which `change` can add.
-        self.version = sum(item.version for item in items.values()) % _VERSIONS
+        # A sum, which `change` can update without the other items.
+        self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
         # The latest ctime of all present and former items, in Unix seconds.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
-        self._latest: str | None = None  # A cache for `latest`.
+        self._cached_latest: str | None = None
 
-        self._public: Index | None = None  # A cache for `public`.
-        hides_tombstone = any(not entry.is_public for entry in tombstones)
-        self._hides_something = hides_tombstone or PRIVATE in self._by_tag
+        has_private_tombstones = any(not entry.is_public for entry in tombstones)
+        self._has_private_items = has_private_tombstones or PRIVATE in self._by_tag
+        self._cached_public: Index | None = None
 
     @property
     def public(self) -> "Index":
-        """The index of the public items, which is this index if all are public."""
-        if self._hides_something and self._public is None:
+        """The index of the public items, or this index if all are public."""
+        if not self._has_private_items:
+            return self
+        if self._cached_public is None:
             public = {id: item for id, item in self.items.items() if item.is_public}
-            self._public = Index(public)
-        return self._public or self
+            self._cached_public = Index(public)
+        return self._cached_public
 
     @property
     def latest(self) -> str:
         """The timestamp of the latest change or deletion."""
-        if self._latest is None:
+        if self._cached_latest is None:
             times = (item.modified for item in self.items.values())
-            self._latest = max(times, default=_EPOCH)
-        return self._latest
+            self._cached_latest = max(times, default=_EPOCH)
+        return self._cached_latest
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -193,10 +186,7 @@ class Index:
         return len(self._by_tag.get(tag, ()))
 
     def tag_counts(self) -> list[tuple[str, int]]:
-        """Return all tags with counts, most used first.
-
-        Each tag is spelled as in its oldest bookmark.
-        """
+        """Return all tags, spelled as in the oldest bookmark, most used first."""
         counts = {tag: len(entries) for tag, entries in self._by_tag.items()}
         counts.pop(UNTAGGED, None)
         result = []
@@ -212,18 +202,18 @@ class Index:
             self._remove(id, old)
         if new:
             self._add(id, new)
+        if new and not old:
+            self._numbers.add(id)
         if old and not new:
             self._numbers.remove(id)
-        elif new and not old:
-            self._numbers.add(id)
         self._change_public(id, new)
 
     def _add(self, id: str, item: Item) -> None:
         self.items[id] = item
-        self.version = (self.version + item.version) % _VERSIONS
+        self.version = (self.version + item.version) % _VERSION_MODULUS
         self.changed_at = max(self.changed_at, item.changed_at)
-        if self._latest is not None:
-            self._latest = max(self._latest, item.modified)
+        if self._cached_latest is not None:
+            self._cached_latest = max(self._cached_latest, item.modified)
         if isinstance(item, TombstoneEntry):
             self._tombstones.add(item)
             return
@@ -235,30 +225,33 @@ class Index:
 
     def _remove(self, id: str, item: Item) -> None:
         del self.items[id]
-        self.version = (self.version - item.version) % _VERSIONS
-        if item.modified == self._latest:
-            self._latest = None
+        self.version = (self.version - item.version) % _VERSION_MODULUS
+        if item.modified == self._cached_latest:
+            self._cached_latest = None
         if isinstance(item, TombstoneEntry):
             self._tombstones.remove(item)
             return
         self._entries.remove(item)
         same_uri = [other for other in self.of_uri_key(item.uri_key) if other is not item]
-        self._by_uri_key[item.uri_key] = same_uri
-        if not same_uri:
+        if same_uri:
+            self._by_uri_key[item.uri_key] = same_uri
+        else:
             del self._by_uri_key[item.uri_key]
         for tag in _tags_of(item):
             self._by_tag[tag].remove(item)
-            if not self._by_tag[tag]:  # A tag without bookmarks is not listed any more.
+            if not self._by_tag[tag]:
                 del self._by_tag[tag]
 
     def _change_public(self, id: str, new: Item | None) -> None:
-        if self._public is None:
-            if new and not new.is_public:
-                self._hides_something = True
-        elif new and new.is_public:
-            self._public.change(id, new)
+        is_private = new is not None and not new.is_public
+        if is_private:
+            self._has_private_items = True
+        if self._cached_public is None:
+            return
+        if is_private:
+            self._cached_public.change(id, None)
         else:
-            self._public.change(id, None)
+            self._cached_public.change(id, new)
 
 
 def _tags_of(entry: Entry) -> Sequence[str]:
@@ -286,10 +279,7 @@ def _group_by_uri_key(sorted_entries: Iterable[Entry]) -> dict[str, list[Entry]]
 def count_tags(
     oldest_first: Sequence[Entry], limit: int
 ) -> list[tuple[str, int]]:
-    """Return the `limit` most used tags with their counts.
-
-    Each tag is spelled as in its oldest entry.
-    """
+    """Return the `limit` most used tags, spelled as in their oldest entries."""
     tags = chain.from_iterable(entry.tags for entry in oldest_first)
     most_used = _most_used(Counter(tags))[:limit]
     spellings = _spellings({tag for tag, _ in most_used}, oldest_first)
@@ -297,8 +287,7 @@ def count_tags(
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return tags and counts, most used first, equal counts by tag."""
-    # Negative counts sort faster than a key function.
+    # Negative counts sort faster than with a key function.
     order = sorted((-count, tag) for tag, count in counts.items())
     return [(tag, -negative) for negative, tag in order]
 
@@ -306,7 +295,6 @@ def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def _spellings(
     tags: set[str], oldest_first: Sequence[Entry]
 ) -> dict[str, str]:
-    """Map each folded tag to its spelling in its oldest entry."""
     spellings: dict[str, str] = {}
     missing = tags.copy()
     for entry in oldest_first:
@@ -320,5 +308,5 @@ def _spellings(
 
 
 def _spelling(folded_tag: str, entry: Entry) -> str:
-    place = entry.tags.index(folded_tag)
-    return entry.bookmark.tags[place]
+    index = entry.tags.index(folded_tag)
+    return entry.bookmark.tags[index]

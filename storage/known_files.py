@@ -1,7 +1,6 @@
 """Find changed files without inotify."""
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +10,14 @@ from storage.bookmark import ID
 SUFFIX = ".json"
 # FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_READ_AGAIN = 0  # A file with this signature is always read again.
+_CHANGED_JUST_NOW = 0  # Differs from every signature.
 
 
 class KnownFiles:
     """The files `{id}.json` of a folder, each with a signature to notice changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._signatures: dict[str, int] = {}
 
     def __contains__(self, id: str) -> bool:
@@ -29,15 +29,20 @@ class KnownFiles:
     def remember(
         self, id: str, status: os.stat_result, reading_began_ns: int
     ) -> None:
-        self._signatures[id] = _signature(status, reading_began_ns)
+        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+        # The next change may leave the same times.
+        if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
+            self._signatures[id] = _CHANGED_JUST_NOW
+        else:
+            self._signatures[id] = _signature(status)
 
     def forget(self, id: str) -> None:
         self._signatures.pop(id, None)
 
-    def find_changed(self, folder: Path) -> list[str]:
+    def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
-        with files.open_folder(folder) as descriptor:
-            # Raise PermissionError if this user cannot reach any file.
+        with files.open_folder(self.folder) as descriptor:
+            # Raises PermissionError if this user cannot reach any file.
             os.stat(".", dir_fd=descriptor)
             new = self._find_new(descriptor)
             return [*new, *self._find_changed_or_gone(descriptor)]
@@ -52,27 +57,20 @@ class KnownFiles:
                 yield id
 
     def _find_changed_or_gone(self, descriptor: int) -> Iterator[str]:
-        now_ns = time.time_ns()
         for id, signature in self._signatures.items():
-            if signature == _READ_AGAIN:
-                yield id
-                continue
-            try:
-                status = os.stat(
-                    id + SUFFIX, dir_fd=descriptor, follow_symlinks=False
-                )
-            except OSError:
-                yield id
-                continue
-            if signature != _signature(status, now_ns):
+            if signature != _current_signature(id, descriptor):
                 yield id
 
 
-def _signature(status: os.stat_result, reading_began_ns: int) -> int:
-    """Return the signature of a file, or `_READ_AGAIN` if the file has just changed."""
-    changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-    if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
-        return _READ_AGAIN  # Another change may leave the same times.
+def _current_signature(id: str, folder: int) -> int | None:
+    try:
+        status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+    return _signature(status)
+
+
+def _signature(status: os.stat_result) -> int:
     parts = (
         status.st_ino,
         status.st_size,
@@ -83,7 +81,7 @@ def _signature(status: os.stat_result, reading_began_ns: int) -> int:
 
 
 def id_of(file_name: str) -> str | None:
-    """Return the id in a name such as `abc.json`, None for other names."""
+    """Return the id in a name `{id}.json`, None for other names."""
     id = file_name.removesuffix(SUFFIX)
     if id == file_name or not ID.fullmatch(id):
         return None

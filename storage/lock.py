@@ -1,4 +1,4 @@
-"""The lock of a data folder for writers, and open descriptors of its folders."""
+"""The writers' lock of a data folder, and open descriptors of its folders."""
 
 import fcntl
 import os
@@ -20,29 +20,27 @@ _BUSY_TEXT = (
 
 
 class OpenFolders:
-    """Descriptors of a data folder and its folders, valid even if the folders are moved."""
+    """Descriptors of a data folder and its subfolders, valid even if these are moved."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
         """Open the folders. Closing `opened` closes them. Raises Unavailable."""
         self._path = data
         self._opened = opened
-        self._tombstones_if_open: int | None = None
+        self._tombstones: int | None = None
         with files.translate_disk_errors():
             self.data = opened.enter_context(files.open_folder(data))
             self.bookmarks = opened.enter_context(
                 files.open_folder("bookmarks", self.data)
             )
 
-    @property
-    def tombstones(self) -> int:
-        """The folder of tombstones, created if missing. Raises Unavailable or Full."""
-        if self._tombstones_if_open is None:
-            problem = "The folder tombstones cannot be used"
-            with files.translate_disk_errors(problem):
+    def open_tombstones(self) -> int:
+        """Return the folder of tombstones. Raises Unavailable or Full."""
+        if self._tombstones is None:
+            with files.translate_disk_errors("The folder tombstones cannot be used"):
                 self._make_tombstones()
                 folder = files.open_folder("tombstones", self.data)
-                self._tombstones_if_open = self._opened.enter_context(folder)
-        return self._tombstones_if_open
+                self._tombstones = self._opened.enter_context(folder)
+        return self._tombstones
 
     def _make_tombstones(self) -> None:
         if not files.is_missing("tombstones", self.data):
@@ -53,7 +51,7 @@ class OpenFolders:
 
     def by_name(self, name: str) -> int:
         if name == "tombstones":
-            return self.tombstones
+            return self.open_tombstones()
         return self.bookmarks
 
     @property
@@ -62,19 +60,17 @@ class OpenFolders:
         return _identity(self.bookmarks)
 
     def require_in_place(self) -> None:
-        """Raise OutcomeUnknown if other folders have replaced the written folders."""
-        for name, descriptor in (
-            ("bookmarks", self.bookmarks),
-            ("tombstones", self._tombstones_if_open),
-        ):
-            if descriptor is None:
-                continue
-            if _identity(self._path / name) != _identity(descriptor):
-                raise OutcomeUnknown(
-                    f"Another folder {name} has taken the place of the one "
-                    "that was written: read the bookmark before you send it "
-                    "again."
-                )
+        """Raise OutcomeUnknown if other folders have replaced the open folders."""
+        self._require_same("bookmarks", self.bookmarks)
+        if self._tombstones is not None:
+            self._require_same("tombstones", self._tombstones)
+
+    def _require_same(self, name: str, descriptor: int) -> None:
+        if _identity(self._path / name) != _identity(descriptor):
+            raise OutcomeUnknown(
+                f"Another folder {name} has taken the place of the one that was "
+                "written: read the bookmark before you send it again."
+            )
 
 
 def _identity(folder: Path | int) -> tuple[int, int] | None:
@@ -88,22 +84,19 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    Threads take turns first, then processes: a process locks the folder `data`, which
-    is the queue, waits for `bookmarks`, which is the lock itself, and unlocks `data`.
-    So a busy process does not get the lock again and again.
+    Whoever waits for the lock gets it before the last holder can get it again.
     """
 
     def __init__(self) -> None:
-        self._turns = _Turns()
+        self._thread_lock = _FairLock()
         self._held_at = 0.0  # When this process last held the lock.
-        self._locked: set[int] = set()  # The descriptors of locked folders.
+        self._locked_descriptors: set[int] = set()
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Waits while other threads get the lock. Raises Busy if none does for
-        LOCK_SECONDS, or Unavailable.
+        Raises Unavailable, or Busy if no thread gets the lock for LOCK_SECONDS.
         """
         asked_at = time.monotonic()
 
@@ -111,8 +104,8 @@ class Lock:
             last_progress_at = max(asked_at, self._held_at)
             return time.monotonic() > last_progress_at + LOCK_SECONDS
 
-        with self._turns.take(is_timed_out):
-            self._lock_as_next_process(folders, is_timed_out)
+        with self._thread_lock.hold(is_timed_out):
+            self._lock_bookmarks_in_turn(folders, is_timed_out)
             self._held_at = time.monotonic()
             try:
                 yield
@@ -120,9 +113,10 @@ class Lock:
                 self._unlock(folders.bookmarks)
                 self._held_at = time.monotonic()
 
-    def _lock_as_next_process(
+    def _lock_bookmarks_in_turn(
         self, folders: OpenFolders, is_timed_out: Callable[[], bool]
     ) -> None:
+        # Other processes wait for `data` behind this one, so each gets its turn.
         self._lock(folders.data, is_timed_out)
         try:
             self._lock(folders.bookmarks, is_timed_out)
@@ -130,73 +124,69 @@ class Lock:
             self._unlock(folders.data)
 
     def _lock(self, folder: int, is_timed_out: Callable[[], bool]) -> None:
-        # Add it first, because a child that is forked now must close its copy.
-        self._locked.add(folder)
+        # Before locking, so that a child that is forked meanwhile closes its copy.
+        self._locked_descriptors.add(folder)
         try:
             _flock(folder, is_timed_out)
         except StorageError:
-            self._locked.discard(folder)
+            self._locked_descriptors.discard(folder)
             raise
 
     def _unlock(self, folder: int) -> None:
-        # Closing unlocks the folder only if no forked child has a copy.
+        # Closing the folder would not unlock it while a forked child has a copy.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
-        self._locked.discard(folder)
+        self._locked_descriptors.discard(folder)
 
     def close_in_child(self) -> None:
-        """In a forked child, close copies of locked folders, which would keep the locks."""
-        for descriptor in self._locked:
+        """In a forked child, close the locked folders, which would keep the locks."""
+        for descriptor in self._locked_descriptors:
             with suppress(OSError):
                 os.close(descriptor)
 
 
-class _Turns:
-    """A lock that threads get in the order in which they ask.
-
-    A thread that asks again at once would often overtake those that wait for a
-    `threading.Lock`.
-    """
+class _FairLock:
+    """A lock that threads get in the order in which they ask."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._is_taken = False
+        self._is_held = False
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def take(self, is_timed_out: Callable[[], bool]) -> Iterator[None]:
-        """Take the lock for a `with` block. Raises Busy when the wait is over."""
-        self._wait(is_timed_out)
+    def hold(self, is_timed_out: Callable[[], bool]) -> Iterator[None]:
+        """Hold the lock for a `with` block. Raises Busy when `is_timed_out`."""
+        self._acquire(is_timed_out)
         try:
             yield
         finally:
-            self._pass_on()
+            self._release()
 
-    def _wait(self, is_timed_out: Callable[[], bool]) -> None:
+    def _acquire(self, is_timed_out: Callable[[], bool]) -> None:
         with self._mutex:
-            if not self._is_taken:
-                self._is_taken = True
+            if not self._is_held:
+                self._is_held = True
                 return
             turn = threading.Event()
             self._waiting.append(turn)
         while not turn.wait(0.1):
             with self._mutex:
-                # Another thread may have passed the lock on just now.
-                has_got_turn = turn.is_set()
-                if is_timed_out() and not has_got_turn:
+                # `_release` may have set `turn` just now.
+                if is_timed_out() and not turn.is_set():
                     self._waiting.remove(turn)
                     raise Busy(_BUSY_TEXT)
 
-    def _pass_on(self) -> None:
+    def _release(self) -> None:
         with self._mutex:
-            if self._waiting:  # The lock stays taken, by the next thread.
-                self._waiting.popleft().set()
+            if self._waiting:
+                next_turn = self._waiting.popleft()
+                next_turn.set()  # The next thread holds the lock now.
             else:
-                self._is_taken = False
+                self._is_held = False
 
 
 def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
-    pause = 0.0001  # Seconds. Most writers soon release the lock.
+    pause_seconds = 0.0001
     while True:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -208,5 +198,5 @@ def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
                 f"The data folder cannot be locked: {error.strerror}. "
                 "Put it on a local disk that supports flock."
             ) from error
-        time.sleep(pause)
-        pause = min(pause * 2, 0.005)
+        time.sleep(pause_seconds)
+        pause_seconds = min(pause_seconds * 2, 0.005)

@@ -44,8 +44,8 @@ class PublicFollower:
             return False
         return self._seen_change_count == self._follower.change_count
 
-    def lacks_inotify(self) -> bool:
-        return self._follower.lacks_inotify()
+    def has_inotify(self) -> bool:
+        return self._follower.has_inotify()
 
     def refresh_one(self, id: str) -> None:
         if id in self.index.items:

@@ -96,9 +96,9 @@ class Reader:
         """The number of changes, for caches."""
         return self._follower.change_count
 
-    def lacks_inotify(self) -> bool:
-        """Return whether each refresh compares all files."""
-        return self._follower.lacks_inotify()
+    def has_inotify(self) -> bool:
+        """Return whether inotify makes refreshes fast."""
+        return self._follower.has_inotify()
 
     def refresh(self) -> int:
         """Update the index if any file has changed, and return `change_count`."""

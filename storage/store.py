@@ -26,8 +26,7 @@ _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 def _reset_stores_in_child() -> None:
     for store in list(_STORES):
-        store._writer_lock.close_in_child()
-        store._prepare_for_process()
+        store.reset_in_child()
 
 
 os.register_at_fork(after_in_child=_reset_stores_in_child)
@@ -46,29 +45,32 @@ class Store(Reader):
     ) -> None:
         """Create missing folders. Raises Unavailable or Full.
 
-        `one_machine` promises that no other machine writes to the folder. For
-        `keep_deleted`, see `Trash`.
+        `one_machine`: no other machine writes to the folder. `keep_deleted`: the days
+        to keep deleted bookmarks, or None for ever.
         """
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
         self._folder = folder
-        bookmarks, tombstones = self._follower.folders
         files.make_folder(folder)
-        files.make_folder(bookmarks)
+        files.make_folder(self._follower.folders.bookmarks)
         with suppress(Unavailable):  # A read-only disk may lack this folder.
-            files.make_folder(tombstones)
+            files.make_folder(self._follower.folders.tombstones)
         self._prepare_for_process()
         _STORES.add(self)
 
+    def reset_in_child(self) -> None:
+        """Give a forked child locks of its own. It cannot release those of its parent."""
+        self._writer_lock.close_in_child()
+        self._prepare_for_process()
+
     def _prepare_for_process(self) -> None:
-        # Make new locks, because a forked child cannot release those of its parent.
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
         self._follower.reset()
 
     def close(self) -> None:
-        """Close the watch. The next call reads the folder again."""
+        """Stop watching the folder. The next call starts again."""
         with self._follower.mutex:
             self._follower.reset()
 
@@ -83,13 +85,12 @@ class Store(Reader):
         If the block raises an error, nothing is stored. If storing raises Busy, Full or
         Unavailable, some changes may be stored.
         """
-        # Read most files before the lock, because that may take long. Without inotify,
-        # this saves nothing: all files are compared again after locking.
-        if not self.lacks_inotify():
+        # Read changed files before locking. Without inotify, all files would then be
+        # compared twice.
+        if self.has_inotify():
             self.refresh()
-        transaction = None
         with ExitStack() as opened:
-            try:
+            with ExitStack() as after_unlocking:
                 with self._lock_folders(opened) as folders:
                     transaction = Transaction(
                         self._follower,
@@ -97,13 +98,11 @@ class Store(Reader):
                         folders,
                         keeps_deleted=self.trash.keep_deleted != 0,
                     )
+                    # Sync even after an error, because some changes may be stored.
+                    after_unlocking.callback(transaction.sync)
                     yield transaction
                     transaction.publish()
                     self.trash.expire(folders)
-            finally:
-                # Sync even after an error, because some changes may be stored.
-                if transaction:
-                    transaction.sync()
             transaction.remove_files()
 
     def expire(self) -> None:
@@ -112,19 +111,19 @@ class Store(Reader):
             self.refresh()
             while self.trash.has_expired():
                 with self.transaction():
-                    pass  # The end of a transaction removes some files.
+                    pass  # `transaction` itself removes some expired files.
         except StorageError as error:
             log.warning("Deleted bookmarks are not removed now: %s", error)
 
     @contextmanager
     def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:
-        # If a restored backup has replaced the locked folder, lock the new one.
+        # Restoring a backup may replace the folder before it is locked.
         while True:
             folders = OpenFolders(self._folder, opened)
             with self._writer_lock.hold(folders):
                 with self._follower.mutex:
                     self._follower.refresh()
-                if folders.identity == self._follower.watch.first_folder_identity:
+                if folders.identity == self._follower.folder_identity:
                     yield folders
                     return
 
@@ -139,10 +138,10 @@ class Rehearsal(Store):
         self.refresh()
         with ExitStack() as opened:
             folders = OpenFolders(self._folder, opened)
-            # In one transaction, later batches see earlier changes.
+            # All batches share one transaction, so that later ones see earlier changes.
             if self._rehearsed is None:
                 self._rehearsed = Transaction(
                     self._follower, self._minter, folders
                 )
-            self._rehearsed.folders = folders  # The former folders are closed.
+            self._rehearsed.folders = folders  # The last call has closed its folders.
             yield self._rehearsed

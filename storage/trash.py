@@ -23,8 +23,8 @@ from storage.transaction import Transaction, remove_deleted
 log = logging.getLogger("bookmarks")
 
 KEEP_DELETED = 30  # Days.
-MAX_EXPIRED = 500  # Meanwhile, other writers have to wait.
-_SECONDS_OF_DAY = 86_400
+MAX_EXPIRED = 500  # In a transaction, during which other writers wait.
+_SECONDS_PER_DAY = 86_400
 
 
 def check_keep_deleted(days: int) -> None:
@@ -41,37 +41,34 @@ class DeletedBookmark(NamedTuple):
 
 
 class Trash:
-    """The files of deleted bookmarks, kept for `keep_deleted` days.
-
-    None means for ever, 0 not at all.
-    """
+    """The files of deleted bookmarks, kept for some days, or for None for ever."""
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # `expire` handles the oldest tombstones first, and goes on behind these.
+        # `expire` handles the oldest tombstones first.
         self._handled_count = 0
-        self._last_handled_key = ""  # The sort key of the last of them.
+        self._last_handled_sort_key = ""
 
     def find(
         self, limit: int, offset: int
     ) -> tuple[list[DeletedBookmark], int]:
-        """Return a page of the deleted bookmarks, and the number of all.
+        """Return a page of the deleted bookmarks, last deleted first, and their total.
 
-        The latest deletion comes first. Raises Unavailable.
+        Raises Unavailable.
         """
         with self._follower.mutex:
             tombstones = self._follower.refresh().tombstones
-        first_kept = self._count_expired(tombstones)
+        kept = tombstones[self._count_expired(tombstones) :]
         with files.translate_disk_errors("The data folder cannot be read"):
             names = set(os.listdir(self._follower.folders.bookmarks))
-        kept = [
+        found = [
             entry.tombstone
-            for entry in reversed(tombstones[first_kept:])
-            if entry.tombstone.id + SUFFIX in names  # The file has not been erased.
+            for entry in reversed(kept)
+            if entry.tombstone.id + SUFFIX in names  # Others have been erased.
         ]
-        page = kept[offset : offset + limit]
-        return self._read_bookmarks(page), len(kept)
+        page = found[offset : offset + limit]
+        return self._read_bookmarks(page), len(found)
 
     def _read_bookmarks(
         self, tombstones: Sequence[Tombstone]
@@ -90,19 +87,18 @@ class Trash:
         return bool(self._expired())
 
     def expire(self, folders: OpenFolders) -> None:
-        """Remove up to MAX_EXPIRED files of bookmarks that were deleted too long ago.
+        """Remove up to MAX_EXPIRED files of expired bookmarks from a locked folder.
 
-        The folder must be locked. After an error, a file is only tried again when the
-        service is restarted.
+        After an error, these files stay until the service is restarted.
         """
         expired = self._expired()
         if not expired:
             return
-        self._last_handled_key = expired[-1].sort_key
-        self._handled_count = _count_up_to(self._last_handled_key, self._tombstones())
+        self._last_handled_sort_key = expired[-1].sort_key
+        self._handled_count = self._count_to_last_handled(self._tombstones())
         ids = [entry.tombstone.id for entry in expired]
         try:
-            remove_deleted(folders, [id for id in ids if _is_bookmark_of(id, folders)])
+            remove_deleted(folders, [id for id in ids if _is_bookmark(id, folders)])
         except StorageError as error:
             log.warning(
                 "Files of deleted bookmarks remain in %s: %s",
@@ -112,34 +108,33 @@ class Trash:
 
     def _expired(self) -> Sequence[TombstoneEntry]:
         tombstones = self._tombstones()
-        start = _count_up_to(self._last_handled_key, tombstones)
+        start = self._count_to_last_handled(tombstones)
         if start != self._handled_count:
-            # Another program has added or removed old tombstones, so begin again.
+            # Begin again: another program has added or removed old tombstones.
             start = 0
-        stop = self._count_expired(tombstones)
-        return tombstones[start : min(stop, start + MAX_EXPIRED)]
+        stop = min(start + MAX_EXPIRED, self._count_expired(tombstones))
+        return tombstones[start:stop]
 
     def _tombstones(self) -> Sequence[TombstoneEntry]:
         with self._follower.mutex:
             return self._follower.index.tombstones
 
+    def _count_to_last_handled(self, tombstones: Sequence[TombstoneEntry]) -> int:
+        return bisect_right(tombstones, self._last_handled_sort_key, key=sort_key_of)
+
     def _count_expired(self, tombstones: Sequence[TombstoneEntry]) -> int:
         if self.keep_deleted is None:
             return 0
-        return _count_up_to(oldest_kept(self.keep_deleted), tombstones)
+        return bisect_right(tombstones, days_ago(self.keep_deleted), key=sort_key_of)
 
 
-def _count_up_to(sort_key: str, tombstones: Sequence[TombstoneEntry]) -> int:
-    return bisect_right(tombstones, sort_key, key=sort_key_of)
+def days_ago(days: int) -> str:
+    """Return the timestamp of some days ago, but not before 1970."""
+    return timestamp(max(time.time() - days * _SECONDS_PER_DAY, 0))
 
 
-def oldest_kept(keep_deleted: int) -> str:
-    """Return the timestamp of `keep_deleted` days ago, but not before 1970."""
-    return timestamp(max(time.time() - keep_deleted * _SECONDS_OF_DAY, 0))
-
-
-def _is_bookmark_of(id: str, folders: OpenFolders) -> bool:
-    """Return whether the file of an id is a bookmark that has this id."""
+def _is_bookmark(id: str, folders: OpenFolders) -> bool:
+    """Return whether the file of an id is valid."""
     try:
         data, _ = files.read(id + SUFFIX, folders.bookmarks)
         decode_bookmark(id, data)
@@ -149,17 +144,17 @@ def _is_bookmark_of(id: str, folders: OpenFolders) -> bool:
 
 
 def restore(transaction: Transaction, id: str) -> Entry:
-    """Store a deleted bookmark under a new id, and return it.
+    """Store a deleted bookmark under a new id.
 
-    Raises NotFound if it is not in the trash, Conflict if its address is saved
-    again, or Unreadable.
+    Raises NotFound if it is not in the trash, Conflict if another bookmark has its
+    uri, or Unreadable.
     """
-    content = _read(transaction, id)
+    content = _read_deleted(transaction, id)
     try:
         deleted = decode_bookmark(id, content)
     except Invalid as error:
         raise Unreadable(id, str(error)) from None
-    # Clients that ask for recent changes find the bookmark by its new time.
+    # Clients that ask for recent changes must find the restored bookmark.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=transaction.mint(), modified=modified)
     entry = transaction.add(bookmark, content)
@@ -168,15 +163,15 @@ def restore(transaction: Transaction, id: str) -> Entry:
 
 
 def erase(transaction: Transaction, id: str) -> None:
-    """Remove the file of a deleted bookmark; its tombstone stays.
+    """Remove the file of a deleted bookmark.
 
     Raises NotFound if it is not in the trash, or Unreadable.
     """
-    _read(transaction, id)
+    _read_deleted(transaction, id)
     transaction.erase(id)
 
 
-def _read(transaction: Transaction, id: str) -> bytes:
+def _read_deleted(transaction: Transaction, id: str) -> bytes:
     if not _is_deleted(transaction, id):
         raise NotFound(id)
     try:

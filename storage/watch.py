@@ -11,6 +11,7 @@ import termios
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from storage import files
 from storage.errors import Unavailable
@@ -22,13 +23,13 @@ if sys.platform == "linux":
 
     _FOLDER_EVENTS = (
         flags.CREATE
-        | flags.MODIFY  # A program may keep the file open.
+        | flags.MODIFY
         | flags.CLOSE_WRITE  # Writing through mmap causes no MODIFY.
         | flags.ATTRIB  # New permissions can make a file readable.
         | flags.MOVED_FROM
         | flags.MOVED_TO
         | flags.DELETE
-        | flags.MOVE_SELF  # Moving the folder away and back changes its ctime.
+        | flags.MOVE_SELF
         | flags.ONLYDIR
         | flags.EXCL_UNLINK  # Ignore files without a name.
     )
@@ -49,7 +50,14 @@ _NO_INOTIFY_TEXT = (
     "left, allow more as root: sysctl fs.inotify.max_user_instances=1024"
 )
 
-_Identity = tuple[int, int]  # The device and inode of a folder.
+Identity = tuple[int, int]  # The device and inode of a folder.
+
+
+class Event(NamedTuple):
+    """A change of a file, or of the folder itself if the name is empty."""
+
+    folder: str
+    file_name: str
 
 
 class Watch:
@@ -61,12 +69,10 @@ class Watch:
         """Prepare to watch folders. Only the first folder must exist."""
         # os.lstat is faster with strings than with paths.
         self._folders = [str(folder) for folder in folders]
-        # The identities of the folders when the watch was opened.
-        self._identities: list[_Identity | None] = [None] * len(folders)
+        self._identities_when_opened: list[Identity | None] = [None] * len(folders)
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        # The indexes in `_folders`, by watch descriptor.
-        self._indexes: dict[int, int] = {}
+        self._folder_by_watch_descriptor: dict[int, str] = {}
 
     @property
     def is_open(self) -> bool:
@@ -74,14 +80,13 @@ class Watch:
         return self._inotify is not None
 
     @property
-    def first_folder_identity(self) -> _Identity | None:
-        return self._identities[0]
+    def first_folder_identity(self) -> Identity | None:
+        return self._identities_when_opened[0]
 
-    def read_events(self) -> list[tuple[int, str]] | None:
-        """Return the changes since the last call: the index of a folder and a file name.
+    def read_events(self) -> list[Event] | None:
+        """Return the changes since the last call, or None if some are not known.
 
-        An empty name stands for the folder itself. Returns None if the caller has to
-        compare all files. Raises Unavailable.
+        Raises Unavailable.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -89,31 +94,34 @@ class Watch:
         size = _size_of_queue(self._inotify)
         if size == 0:
             return []
-        changes = []
+        events = []
         for event in parse_events(os.read(self._inotify.fileno(), size)):
             if event.mask & _EVENTS_LOST:
                 self._open()
                 return None
-            changes.append((self._indexes[event.wd], event.name))
-        return changes
+            folder = self._folder_by_watch_descriptor[event.wd]
+            events.append(Event(folder, event.name))
+        return events
 
     def may_have_changed(self) -> bool:
         """Return whether a file may have changed. Thread-safe. Raises Unavailable."""
-        inotify = self._inotify  # Another thread may close the watch.
+        inotify = self._inotify  # Another thread may set `_inotify` to None.
         if inotify is None or self._is_folder_replaced():
             return True
         try:
             return _size_of_queue(inotify) > 0
-        except (OSError, ValueError):  # It is closed.
+        except (OSError, ValueError):  # `inotify` is closed.
             return True
 
     def _is_folder_replaced(self) -> bool:
-        identities = [_identity(folder) for folder in self._folders]
-        return identities != self._identities
+        return self._read_identities() != self._identities_when_opened
+
+    def _read_identities(self) -> list[Identity | None]:
+        return [_identity(folder) for folder in self._folders]
 
     def _open(self) -> None:
         self.close()
-        self._identities = [_identity(folder) for folder in self._folders]
+        self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
             raise Unavailable(
                 "The data folder cannot be read: its folder bookmarks is missing."
@@ -125,18 +133,21 @@ class Watch:
             warn_once(_NO_INOTIFY_TEXT.format(error.strerror))
 
     def _watch_existing_folders(self) -> None:
-        existing = [n for n, identity in enumerate(self._identities) if identity]
-        for index in existing:
-            if not reports_all_changes(self._folders[index], self._one_machine):
+        existing = [
+            folder
+            for folder, identity in zip(self._folders, self._identities_when_opened)
+            if identity
+        ]
+        for folder in existing:
+            if not reports_all_changes(folder, self._one_machine):
                 return
-        self._indexes = {}
         self._inotify = INotify(nonblocking=True)
-        # Close inotify with this object. A method `__del__` could run too late.
+        # Closes inotify before the garbage collector can warn that it is open.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
-        for index in existing:
-            folder = self._folders[index]
+        self._folder_by_watch_descriptor = {}
+        for folder in existing:
             watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
-            self._indexes[watch_descriptor] = index
+            self._folder_by_watch_descriptor[watch_descriptor] = folder
 
     def close(self) -> None:
         """Close the watch. The next `read_events` opens it again."""
@@ -170,7 +181,7 @@ def warn_once(text: str) -> None:
     log.warning(text)
 
 
-def _identity(folder: str) -> _Identity | None:
+def _identity(folder: str) -> Identity | None:
     try:
         status = os.lstat(folder)
     except FileNotFoundError:

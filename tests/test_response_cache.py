@@ -109,8 +109,8 @@ class FakeStore:
     def __init__(self):
         self.change_count = 0
 
-    def lacks_inotify(self):
-        return False
+    def has_inotify(self):
+        return True
 
     def refresh(self):
         return self.change_count

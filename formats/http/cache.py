@@ -67,7 +67,7 @@ class ResponseCache:
 
     def _add(self, key: _Key, cached: _Cached) -> None:
         # Without inotify, each refresh compares all files, so a cache saves little.
-        if self.store.lacks_inotify():
+        if not self.store.has_inotify():
             return
         size = _size(key, cached.response)
         if size > MAX_RESPONSE_SIZE:

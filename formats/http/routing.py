@@ -80,8 +80,8 @@ class Service:
 
     def _count_unread(self) -> int:
         with suppress(StorageError):  # An old count is better than an error page.
-            refresh_is_slow = self.store.lacks_inotify()
-            if not refresh_is_slow:
+            refresh_is_fast = self.store.has_inotify()
+            if refresh_is_fast:
                 self.store.refresh()
         return self.store.count(UNREAD)
 
