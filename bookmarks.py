@@ -241,8 +241,8 @@ def change_tags(service: Service, request: Request) -> Response:
     selection = service.store.select(retagging.query)
     require_conditions(request, selection.state)  # Even if it is empty.
     retagging.require_expected(selection.total)
-    require = functools.partial(require_conditions, request)
-    report = retag(service.store, retagging, selection.entries, require=require)
+    check_state = functools.partial(require_conditions, request)
+    report = retag(service.store, retagging, selection.entries, check_state)
     return respond_with(formats.JSON.media_type, json.write_value(report))
 
 

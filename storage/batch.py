@@ -8,13 +8,11 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-# Each change opens a file. Many systems let a process open only 1,024 files.
-MAX_CHANGES = 200
+MAX_CHANGES = 200  # Each opens a file. Many systems allow a process only 1,024.
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-# Checks the state of the store. Raises PreconditionFailed.
-Condition = Callable[[State], None]
+StateCheck = Callable[[State], None]  # Raises PreconditionFailed.
 
 _ERRORS_OF_ONE_BOOKMARK = (Invalid, NotFound, Gone, Unreadable)
 
@@ -27,7 +25,7 @@ class Done(NamedTuple, Generic[_Item, _Result]):
 
 
 class Failed(NamedTuple, Generic[_Item]):
-    """An item that could not be changed, and the reason."""
+    """An item that could not be changed."""
 
     item: _Item
     error: StorageError
@@ -40,16 +38,16 @@ def change_in_batches(
     store: Store,
     items: Iterable[_Item],
     change: Callable[[Transaction, _Item], _Result],
-    require: Condition | None = None,
+    check_state: StateCheck | None = None,
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield each outcome when it is durable.
 
-    `require` is called before the first change. After an error, items without an
-    outcome may have been changed.
+    `check_state` is called before the first change. If an error is raised, items that
+    were not yielded may have been changed.
     """
     for batch in split(items):
-        yield from change_batch(store, batch, change, require)
-        require = None  # The first batch has changed the state, so it would fail.
+        yield from change_batch(store, batch, change, check_state)
+        check_state = None  # The state before the first change was checked.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:
@@ -68,16 +66,16 @@ def change_batch(
     store: Store,
     items: Sequence[_Item],
     change: Callable[[Transaction, _Item], _Result],
-    require: Condition | None = None,
+    check_state: StateCheck | None = None,
 ) -> list[Outcome[_Item, _Result]]:
-    """Change the items in one transaction, and return the outcome of each.
+    """Change the items in one transaction.
 
     If Busy, Full or Unavailable is raised, some items may have been changed.
     """
     outcomes: list[Outcome[_Item, _Result]] = []
     with store.transaction() as transaction:
-        if require:
-            require(transaction.state)
+        if check_state:
+            check_state(transaction.state)
         for item in items:
             outcomes.append(_change_one(transaction, item, change))
     return outcomes

@@ -14,14 +14,14 @@ import msgspec
 
 from storage.errors import Invalid
 
-# An id is also a file name. Some disks ignore case, so an id has no capitals.
+# Ids are file names. Some disks ignore case, so ids have no capitals.
 ID = re.compile(
     "(?!(?:api|feed|tags|health)(?![a-z0-9_-]))"  # These are paths of the service.
     "[a-z0-9][a-z0-9_-]{0,63}"
 )
 
 MAX_TAGS = 100
-# In characters.
+# In characters:
 MAX_URI = 65_536
 MAX_TITLE = 4_096
 MAX_DESCRIPTION = 65_536
@@ -33,7 +33,7 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# For a quick test. Some months lack the days 29 to 31, so these are parsed instead.
+# Days after the 28th are not matched, because some months lack them.
 _COMMON_TIMESTAMP = re.compile(
     r"""
     (?!0000) [0-9]{4} - (?: 0[1-9] | 1[0-2] ) - (?: 0[1-9] | 1[0-9] | 2[0-8] )
@@ -51,7 +51,7 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     """,
     re.VERBOSE,
 )
-_MAX_QUICKLY_NORMALIZED = 4_096  # In characters.
+_MAX_QUICKLY_NORMALIZED_CHARACTERS = 4_096
 
 Value = str | tuple[str, ...]
 Fields = dict[str, Any]
@@ -61,7 +61,7 @@ Fields = dict[str, Any]
 
 
 class _RuleBroken(Exception):
-    """A value breaks the rule of its field."""
+    """A value breaks the rule of its field. The text says what it must be."""
 
 
 def _check_string(value: object) -> str:
@@ -101,7 +101,7 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # Plain uris, which are most, do not need the slower search.
+    # Most uris do not need the slower search.
     is_plain = uri.isprintable() and " " not in uri
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
@@ -136,15 +136,15 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # `_check_tag` must not cache long texts.
-        return _check_tag(trimmed)
+        _check_length(trimmed, MAX_TAG)  # The cache must not keep long texts.
+        return _check_short_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
 
 
 @lru_cache(maxsize=8192)
-def _check_tag(trimmed: str) -> str:
-    """Return the normalized tag. The cache makes equal tags one object."""
+def _check_short_tag(trimmed: str) -> str:
+    """Normalize a tag. The cache makes equal tags one object, which saves memory."""
     tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
@@ -160,7 +160,7 @@ def _show(value: object) -> str:
         return "an object"
     if isinstance(value, str) and len(value) > 60:
         value = f"{value[:60]}…"
-    if isinstance(value, float) and value.is_integer():  # The JSON number 3 arrives as 3.0.
+    if isinstance(value, float) and value.is_integer():  # Show 3.0 as 3.
         value = int(value)
     return cut_and_replace_unprintable(json.dumps(value, ensure_ascii=False))
 
@@ -171,8 +171,8 @@ def _check_timestamp(value: object) -> str:
     text = _check_string(value)
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
-        example = "must be a date and time, such as 2024-02-29T12:00:00Z"
-        raise _RuleBroken(f"{example}, not {cut_and_replace_unprintable(text)!r}")
+        rule = "must be a date and time, such as 2024-02-29T12:00:00Z"
+        raise _RuleBroken(f"{rule}, not {cut_and_replace_unprintable(text)!r}")
     day, clock, zone = match.groups()
     if clock.endswith(":60"):  # datetime refuses leap seconds (RFC 3339 section 5.7).
         clock = clock.removesuffix(":60") + ":59"
@@ -186,11 +186,11 @@ def _check_timestamp(value: object) -> str:
 # --- Fields ---
 
 
-# With gc=False, the garbage collector skips bookmarks.
+# gc=False spares the garbage collector.
 class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A bookmark with valid fields. Timestamps look like `2024-02-29T12:00:00Z`.
 
-    A field with a default may be missing in the bookmark's file.
+    Fields with a default may be missing in files.
     """
 
     id: str
@@ -203,14 +203,11 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """The properties of a field of a bookmark."""
-
     rule: Callable[[object], Value]  # Returns the value to store. Raises _RuleBroken.
-    is_read_only: bool = False  # Clients cannot change the field.
-    is_list: bool = False  # The value is a tuple of strings.
+    is_read_only: bool = False
+    is_list: bool = False
 
 
-# Files, formats, forms and openapi.json have these fields.
 FIELDS: Mapping[str, Field] = {
     "id": Field(_check_id, is_read_only=True),
     "uri": Field(_check_uri),
@@ -224,7 +221,7 @@ READ_ONLY_FIELDS = tuple(name for name, field in FIELDS.items() if field.is_read
 WRITABLE_FIELDS = tuple(name for name in FIELDS if name not in READ_ONLY_FIELDS)
 
 
-PRIVATE = "private"  # Visitors without a login do not see bookmarks with this tag.
+PRIVATE = "private"  # Visitors do not see bookmarks with this tag.
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -232,11 +229,11 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     id: str
     deleted: str
-    private: bool = False  # The bookmark had the tag PRIVATE.
+    private: bool = False
 
 
 def unique_tags(tags: Iterable[str]) -> list[str]:
-    """Return the tags, without those that differ from an earlier tag only by case."""
+    """Return the tags without those that equal an earlier tag, ignoring case."""
     first_spellings: dict[str, str] = {}
     for tag in tags:
         first_spellings.setdefault(fold_tag(tag), tag)
@@ -244,24 +241,21 @@ def unique_tags(tags: Iterable[str]) -> list[str]:
 
 
 def to_text(value: Value) -> str:
-    """Return a value as one text, in which commas separate tags."""
+    """Return a value as text. Commas separate tags."""
     if isinstance(value, str):
         return value
     return ",".join(value)
 
 
 def from_text(name: str, text: str) -> str | list[str]:
-    """Return the unchecked value of a field from its text; commas separate tags."""
+    """Return the unchecked value of a field. Commas or line breaks separate tags."""
     if FIELDS[name].is_list:
         return split_tags(text)
     return text
 
 
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Return the values, checked and normalized by the rules of their fields.
-
-    Raises Invalid with `errors` and one error for each wrong field.
-    """
+    """Check and normalize values by name. Raises Invalid, with `errors` before its own."""
     cleaned: Fields = {}
     errors = list(errors)
     for name, value in values.items():
@@ -279,7 +273,7 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 
 
 def clean_value(name: str, value: object) -> Any:
-    """Return a value, checked and normalized by the rule of its field. Raises Invalid."""
+    """Check and normalize the value of a field. Raises Invalid."""
     return clean({name: value})[name]
 
 
@@ -288,13 +282,11 @@ def clean_changes(
     id_in_address: str | None = None,
     required: Iterable[tuple[str, str]] = (),
 ) -> Fields:
-    """Return the cleaned values of the writable fields.
+    """Clean the values of the writable fields. Raises Invalid.
 
-    `required` has pairs like ("uri", "is required"): a field, and the error if it is
-    missing. Raises Invalid with these and the errors of wrong values; an id must be
-    `id_in_address`.
+    `required` has pairs of a field and the error if it is missing.
     """
-    errors = [error for error in required if error[0] not in values]
+    errors = [(name, reason) for name, reason in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
         errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}
@@ -302,7 +294,7 @@ def clean_changes(
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
-    """Return the cleaned values of the read-only fields. Raises Invalid."""
+    """Clean the values of the read-only fields. Raises Invalid."""
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 
@@ -310,7 +302,7 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
 
 
 def create(fields: Fields, id: str) -> Bookmark:
-    """Return a new bookmark with these fields. Raises Invalid if they have no uri."""
+    """Return a new bookmark with these fields. Raises Invalid without a uri."""
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
     values = fields.copy()
@@ -325,7 +317,7 @@ def create(fields: Fields, id: str) -> Bookmark:
 
 
 def update(bookmark: Bookmark, fields: Fields) -> Bookmark:
-    """Return the bookmark with these fields: the same object if no value differs."""
+    """Return the changed bookmark, or the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
     if not changed.title:
@@ -336,10 +328,9 @@ def update(bookmark: Bookmark, fields: Fields) -> Bookmark:
 
 
 def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
-    """Fill the bookmark's empty fields from `fields`, and add the tags.
+    """Fill empty fields, add tags, and keep the earlier time of creation.
 
-    `created` becomes the earlier of the two times. If nothing changes, the same
-    object is returned.
+    Returns the same object if no value differs.
     """
     changes = {}
     for name in WRITABLE_FIELDS:
@@ -371,7 +362,7 @@ def _default_title(uri: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the text without case, for comparisons."""
+    """Remove case, for comparisons."""
     if text.isascii():
         return text.lower()
     return normalize(text.casefold())
@@ -379,23 +370,22 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
-    """Return the folded tag. The cache makes equal tags one object."""
+    """Fold a tag. The cache makes equal tags one object, which saves memory."""
     return fold(tag)
 
 
 def normalize(text: str) -> str:
-    """Return the text in the Unicode form NFC."""
+    """Convert to the Unicode form NFC."""
     if text.isascii():
         return text
-    is_long = len(text) > _MAX_QUICKLY_NORMALIZED
+    is_long = len(text) > _MAX_QUICKLY_NORMALIZED_CHARACTERS
     if is_long and not unicodedata.is_normalized("NFC", text):
-        # unicodedata.normalize needs quadratic time to sort combining marks.
         text = _decompose(text)
     return unicodedata.normalize("NFC", text)
 
 
 def _decompose(text: str) -> str:
-    """Return `unicodedata.normalize("NFD", text)`, but sort combining marks quickly."""
+    """Convert to NFD. For many combining marks, unicodedata needs quadratic time."""
     decomposed = ""
     for character in text:
         decomposed += unicodedata.normalize("NFD", character)
@@ -413,10 +403,10 @@ def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
     return _NOT_XML.sub(replacement, text)
 
 
-def cut_and_replace_unprintable(name: str) -> str:
-    """Return the beginning of a client's text, printable for an error message."""
+def cut_and_replace_unprintable(text: str) -> str:
+    """Return the printable beginning of a text, for an error message."""
     printable = ""
-    for character in name[:64]:
+    for character in text[:64]:
         if character.isprintable():
             printable += character
         else:
@@ -425,7 +415,7 @@ def cut_and_replace_unprintable(name: str) -> str:
 
 
 def split_tags(text: str) -> list[str]:
-    """Return the tags of a text, which commas or line breaks separate."""
+    """Split at commas and line breaks."""
     trimmed = map(str.strip, re.split("[,\r\n]", text))
     return [tag for tag in trimmed if tag]
 
@@ -434,7 +424,7 @@ def split_tags(text: str) -> list[str]:
 
 
 def timestamp(seconds: float) -> str:
-    """Return seconds since 1970 as an RFC 3339 timestamp."""
+    """Format seconds since 1970 (RFC 3339)."""
     return _format_rfc3339(datetime.fromtimestamp(int(seconds), UTC))
 
 
@@ -443,4 +433,4 @@ def now() -> str:
 
 
 def _format_rfc3339(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")[:19] + "Z"  # `Z` in place of `+00:00`.
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

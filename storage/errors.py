@@ -1,30 +1,26 @@
-"""The errors of storage."""
+"""The errors of this package."""
 
 from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """The base class of all these errors."""
+    """The base class."""
 
 
 class NotFound(StorageError):
-    """No bookmark has or ever had this id."""
+    """No bookmark ever had this id."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"There is no bookmark {id}.")
 
 
 class Gone(StorageError):
-    """The bookmark of this id was deleted."""
-
     def __init__(self, id: str, deleted: str) -> None:
         super().__init__(f"The bookmark {id} was deleted at {deleted}.")
         self.deleted = deleted
 
 
 class Unreadable(StorageError):
-    """The file of this id cannot be read, or is not valid."""
-
     def __init__(self, id: str, reason: str) -> None:
         super().__init__(
             f"The file of bookmark {id} cannot be used: {reason}. "
@@ -32,7 +28,7 @@ class Unreadable(StorageError):
         )
 
 
-MAX_ERRORS = 20  # A small request must not get a huge response.
+MAX_ERRORS = 20
 
 
 class Invalid(StorageError):
@@ -48,7 +44,7 @@ class BadQuery(StorageError):
 
 
 class Conflict(StorageError):
-    """Another bookmark, `id`, has this uri."""
+    """The bookmark `id` has the same uri."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"The bookmark {id} has this uri already.")
@@ -56,11 +52,11 @@ class Conflict(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """The client's condition for a change is not met."""
+    """A condition of the client is not met."""
 
 
 class Busy(StorageError):
-    """The lock of the data folder was not free in time."""
+    """Another writer holds the lock, or has just changed the file."""
 
 
 class Full(StorageError):
@@ -76,6 +72,6 @@ class OutcomeUnknown(Unavailable):
 
 
 class Malformed(StorageError):
-    """A text does not have the syntax of its format."""
+    """A text is not valid in its format."""
 
-    line = 0  # Where the error is in the text; 0 if unknown.
+    line = 0  # Of the error, or 0 if unknown.

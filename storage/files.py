@@ -14,10 +14,8 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
-# Other programs may add JSON members.
-MAX_FILE_SIZE = 16 * 1024 * 1024
-# The writer of a younger temporary file may still be running.
-ABANDONED_SECONDS = 3600.0
+MAX_FILE_SIZE = 16 * 1024 * 1024  # Other programs may add JSON members.
+ABANDONED_SECONDS = 3600.0  # A younger temporary file may still be written.
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -27,17 +25,17 @@ _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# For example on FAT.
+# FAT has no hard links.
 _ERRORS_WITHOUT_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _ERRORS_WITHOUT_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
 
 class BadFile(StorageError):
-    """One file cannot be used."""
+    """A file cannot be used."""
 
 
 class ReadFailed(BadFile):
-    """One file could not be read. A later attempt may succeed."""
+    """A file could not be read. A later attempt may succeed."""
 
 
 # --- Reading ---
@@ -66,10 +64,10 @@ def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_re
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    data = os.read(descriptor, size + 1)
+    data = os.read(descriptor, size + 1)  # One more byte shows that the file has grown.
     if len(data) == size:
         return data
-    # The file has grown, or a network disk has returned only a part.
+    # Network disks may return only a part.
     while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
@@ -98,13 +96,13 @@ def open_file(
 
 
 def close(descriptor: int) -> None:
-    """Close a file that was only read or is synced, so that errors do not matter."""
+    """Close a file that was only read or is synced: errors do not matter."""
     with suppress(OSError):
         os.close(descriptor)
 
 
 def is_missing(path: str | Path, folder: int | None = None) -> bool:
-    """Return whether no file has this name; False after an error."""
+    """Return whether no file has this name, or False after an error."""
     try:
         os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -137,8 +135,8 @@ class Staged:
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
-        self._target = name
-        self._temporary = f".{name}.{random.getrandbits(64):016x}.tmp"
+        self._name = name
+        self._temporary_name = f".{name}.{random.getrandbits(64):016x}.tmp"
         with translate_disk_errors():
             unnamed = self._open_unnamed()
             self._has_temporary_name = unnamed is None
@@ -166,11 +164,11 @@ class Staged:
 
     def _open_named(self) -> int:
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
-        return os.open(self._temporary, flags, 0o666, dir_fd=self._folder)
+        return os.open(self._temporary_name, flags, 0o666, dir_fd=self._folder)
 
     @property
     def changed_at(self) -> float:
-        """The file's ctime, which publishing changes."""
+        """The file's ctime. Publishing changes it."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
@@ -178,17 +176,18 @@ class Staged:
         """Give the new file its name. Raises Busy if another file has this name."""
         with translate_disk_errors():
             try:
-                self._link(self._target)
+                self._link(self._name)
             except FileExistsError:
                 raise Busy(_NAME_TAKEN_TEXT) from None
             except OSError as error:
-                has_hard_links = error.errno not in _ERRORS_WITHOUT_HARD_LINKS
-                if has_hard_links or not self._has_temporary_name:
+                lacks_hard_links = error.errno in _ERRORS_WITHOUT_HARD_LINKS
+                if self._has_temporary_name and lacks_hard_links:
+                    self._rename_to_new_name()
+                else:
                     raise
-                self._rename_to_new_name()
 
     def _rename_to_new_name(self) -> None:
-        if not is_missing(self._target, self._folder):
+        if not is_missing(self._name, self._folder):
             raise Busy(_NAME_TAKEN_TEXT)
         self._rename()
 
@@ -196,27 +195,31 @@ class Staged:
         """Give the new file its name in place of the old file."""
         with translate_disk_errors():
             if not self._has_temporary_name:
-                # Only os.rename can replace a file, and it needs a name to rename.
-                self._link(self._temporary)
+                # Only os.rename can replace a file, and only with a named file.
+                self._link(self._temporary_name)
                 self._has_temporary_name = True
             self._rename()
 
     def _rename(self) -> None:
-        folder = self._folder
-        os.rename(self._temporary, self._target, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(
+            self._temporary_name,
+            self._name,
+            src_dir_fd=self._folder,
+            dst_dir_fd=self._folder,
+        )
         self._has_temporary_name = False
 
     def _link(self, name: str) -> None:
         if self._has_temporary_name:
-            source = self._temporary
-        else:  # os.link follows this link to the unnamed file.
+            source = self._temporary_name
+        else:
             source = f"/proc/self/fd/{self.descriptor}"
         os.link(source, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def _discard(self) -> None:
         if self._has_temporary_name:
             with suppress(OSError):
-                os.unlink(self._temporary, dir_fd=self._folder)
+                os.unlink(self._temporary_name, dir_fd=self._folder)
         close(self.descriptor)
 
     def __enter__(self) -> "Staged":
@@ -253,8 +256,7 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
 
-    The open file `synced_last` is synced, too, because XFS reports some errors only
-    for files.
+    Then sync the open file `synced_last`: XFS reports some errors only for files.
     """
     try:
         os.fsync(folder)
@@ -273,19 +275,19 @@ def sync(descriptors: Sequence[int]) -> None:
         if len(descriptors) == 1:
             os.fsync(descriptors[0])
         elif descriptors:
-            # For files synced at the same time, the disk writes its journal once.
+            # Files that are synced together need one write of the journal.
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
                 list(pool.map(os.fsync, descriptors))  # Raises the errors.
 
 
 def file_system(descriptor: int) -> str:
-    """Return the file system of an open file, such as `ext4`. Raises OSError."""
+    """Return the type of an open file's file system, such as `ext4`. Raises OSError."""
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
     _, _, rest = info.partition("mnt_id:")
     mount_id = rest.partition("\n")[0].strip()
-    # A line is like `24 ... - ext4 ...` (proc_pid_mountinfo(5)).
+    # A line is like `24 … - ext4 …` (proc_pid_mountinfo(5)).
     mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
     for line in mounts.splitlines():
         mount, _, type_and_source = line.partition(" - ")
@@ -304,7 +306,7 @@ def make_folder(path: Path) -> None:
     problem = f"The folder {path} cannot be created"
     with translate_disk_errors(problem):
         try:
-            path.mkdir(0o700, exist_ok=True)  # Other users could lock it.
+            path.mkdir(0o700, exist_ok=True)  # Whoever can read a folder can lock it.
         except FileNotFoundError:
             reason = f"its parent folder {path.parent} does not exist. Create that folder first"
             raise Unavailable(f"{problem}: {reason}.") from None
@@ -316,7 +318,7 @@ def is_readable(data: Path) -> bool:
     """Return whether the bookmarks in a data folder can be listed."""
     try:
         if not os.listdir(data):
-            return True  # The first request creates `bookmarks`.
+            return True  # `bookmarks` is not created yet.
         with os.scandir(data / "bookmarks") as entries:
             next(entries, None)
     except OSError:
@@ -325,7 +327,7 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is a temporary name of `Staged`."""
+    """Return whether this is a name that `Staged` has chosen."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 

@@ -1,11 +1,11 @@
-"""Import bookmarks in batches: create each, or update the bookmark that has its uri."""
+"""Import bookmarks: create each, or update the bookmark that has its uri."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 import msgspec
 
-from storage.batch import Condition, Done, Failed, change_batch, split
+from storage.batch import Done, Failed, StateCheck, change_batch, split
 from storage.bookmark import (
     ID,
     MAX_TAGS,
@@ -25,27 +25,24 @@ from storage.transaction import Transaction
 # The limits of a report.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_LINKED_BOOKMARKS = 100
-MAX_VALUE_LENGTH = 200  # In characters, of a uri or title.
+MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000
 
-# The skip reason of a separator, for example.
-IGNORED = "is no bookmark"
-# The skip reason of an entry that stands for values that were not read.
-NOT_READ = "is not read"
+# Skip reasons.
+IGNORED = "is no bookmark"  # Of a separator or an empty row.
+NOT_READ = "is not read"  # Of numbers of values instead of an entry.
 
-# In this field, a reader says what it could not read of an entry.
-NOTE = "note"
+NOTE = "note"  # The field for a note about values of an entry that were not read.
 
-# The line of an entry, 0 for the whole file, or a path such as
-# `bookmarks[3].children[0]`.
+# A line, 0 for the whole file, or a path like `bookmarks[3].children[0]`.
 Place = int | str
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of an imported file, whose fields are not checked yet.
+    """An entry of an imported file, not checked yet.
 
-    If the skip reason is NOT_READ, `fields` has the number of values for each column
-    or JSON member that was not read.
+    For NOT_READ, `fields` has the number of values of each column or JSON member that
+    was not read.
     """
 
     place: Place
@@ -54,10 +51,8 @@ class ImportedEntry(NamedTuple):
 
 
 class _Imported(NamedTuple):
-    """The bookmark of an entry, and what the import has done."""
-
     bookmark: Bookmark
-    outcome: Literal["created", "updated", "unchanged"]
+    change: Literal["created", "updated", "unchanged"]
     notes: list[str]  # About values that were changed or left out.
 
 
@@ -78,7 +73,7 @@ class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ImportReport(msgspec.Struct):
-    """The numbers of entries by outcome."""
+    """What has become of how many entries."""
 
     created: int = 0
     updated: int = 0
@@ -86,10 +81,8 @@ class ImportReport(msgspec.Struct):
     ignored: int = 0  # Entries that are not bookmarks, such as separators.
     skipped: int = 0  # Entries that cannot be stored.
     noted: int = 0  # Entries stored with a value changed or left out.
-    # The first MAX_REPORTED_ENTRIES skipped entries, and as many noted entries.
-    entries: list[ReportedEntry] = []
-    # The number of values by column or JSON member.
-    not_read: dict[str, int] = {}
+    entries: list[ReportedEntry] = []  # The first that were skipped or noted.
+    not_read: dict[str, int] = {}  # The numbers of values by column or JSON member.
 
     def summary(self) -> str:
         numbers = (
@@ -102,16 +95,13 @@ class ImportReport(msgspec.Struct):
 
 
 class Importer:
-    """Import entries of files, and report what happened to them.
+    """Import entries of files. `check_state` is called before the first change."""
 
-    `require` is called before the first change.
-    """
-
-    def __init__(self, store: Store, require: Condition | None = None) -> None:
+    def __init__(self, store: Store, check_state: StateCheck | None = None) -> None:
         self.report = ImportReport()
         self.first_created: list[Bookmark] = []  # At most MAX_LINKED_BOOKMARKS.
         self._store = store
-        self._require = require
+        self._check_state = check_state
 
     def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
         """Import the entries in batches. Raises Busy, Full or Unavailable."""
@@ -122,12 +112,8 @@ class Importer:
     def import_batch(self, entries: Sequence[ImportedEntry]) -> None:
         """Import the entries in one transaction. Raises Busy, Full or Unavailable."""
         bookmarks = [entry for entry in entries if not entry.skip_reason]
-        outcomes: list[_Outcome] = []
-        if bookmarks:
-            outcomes = change_batch(self._store, bookmarks, _import_one, self._require)
-            self._require = None  # The first batch has changed the state.
-        # Each entry without a skip reason has an outcome.
-        remaining = iter(outcomes)
+        outcomes = iter(self._import_bookmarks(bookmarks))
+        # Report all entries in the order of the file.
         for entry in entries:
             if entry.skip_reason == IGNORED:
                 self.report.ignored += 1
@@ -136,7 +122,14 @@ class Importer:
             elif entry.skip_reason:
                 self._report_skipped(entry, entry.skip_reason)
             else:
-                self._report_outcome(next(remaining))
+                self._report_outcome(next(outcomes))
+
+    def _import_bookmarks(self, bookmarks: Sequence[ImportedEntry]) -> list[_Outcome]:
+        if not bookmarks:
+            return []
+        outcomes = change_batch(self._store, bookmarks, _import_one, self._check_state)
+        self._check_state = None  # The state before the first change was checked.
+        return outcomes
 
     def _report_outcome(self, outcome: _Outcome) -> None:
         match outcome:
@@ -148,11 +141,11 @@ class Importer:
                     self._report_noted(entry, imported.notes)
 
     def _report_stored(self, imported: _Imported) -> None:
-        if imported.outcome == "created":
+        if imported.change == "created":
             self.report.created += 1
             if len(self.first_created) < MAX_LINKED_BOOKMARKS:
                 self.first_created.append(imported.bookmark)
-        elif imported.outcome == "updated":
+        elif imported.change == "updated":
             self.report.updated += 1
         else:
             self.report.unchanged += 1
@@ -174,7 +167,6 @@ class Importer:
 
     def _report_entry(self, entry: ImportedEntry, reason: str) -> None:
         value = str(entry.fields.get("uri") or entry.fields.get("title") or "")
-        # UTF-8 cannot encode a lone surrogate, and HTML allows no NUL.
         value = replace_invalid_xml_chars(value[:MAX_VALUE_LENGTH])
         reported = ReportedEntry(value=value, reason=reason)
         if isinstance(entry.place, int):
@@ -184,18 +176,19 @@ class Importer:
         self.report.entries.append(reported)
 
 
-def _import_one(folder: Transaction, entry: ImportedEntry) -> _Imported:
+def _import_one(transaction: Transaction, entry: ImportedEntry) -> _Imported:
     fields, notes = _clean_entry(entry.fields)
-    before = folder.holder(fields["uri"])
+    before = transaction.holder(fields["uri"])
     if before is None:
-        created = create(fields, _choose_id(folder, fields))
-        folder.put(created)
+        created = create(fields, _choose_id(transaction, fields))
+        transaction.put(created)
         return _Imported(created, "created", notes)
     after = merge(before.bookmark, fields)
-    folder.put(after, before)
+    transaction.put(after, before)
     if not _has_all_tags(after, fields):
         notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
-    if after is before.bookmark:  # `merge` returns it if nothing changes.
+    # `merge` returns the same object if nothing changes.
+    if after is before.bookmark:
         return _Imported(after, "unchanged", notes)
     return _Imported(after, "updated", notes)
 
@@ -215,21 +208,19 @@ def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
 
 
 def _has_all_tags(bookmark: Bookmark, fields: Fields) -> bool:
-    if len(bookmark.tags) < MAX_TAGS:
-        return True
     stored = set(map(fold_tag, bookmark.tags))
     return stored.issuperset(map(fold_tag, fields.get("tags", ())))
 
 
-def _choose_id(folder: Transaction, fields: Fields) -> str:
+def _choose_id(transaction: Transaction, fields: Fields) -> str:
     id = fields.get("id")
-    if id and _is_free(folder, id):
+    if id and _is_free(transaction, id):
         return str(id)
-    return folder.mint()
+    return transaction.mint()
 
 
-def _is_free(folder: Transaction, id: str) -> bool:
+def _is_free(transaction: Transaction, id: str) -> bool:
     try:
-        return folder.find(id) is None
+        return transaction.find(id) is None
     except (Gone, Unreadable):
         return False

@@ -21,7 +21,6 @@ from storage.errors import Invalid
 _MAX_LENGTHS = {"title": MAX_TITLE, "description": MAX_DESCRIPTION}
 # A hostile file may have millions of tags in one entry.
 _MAX_EXAMINED_ITEMS = 10 * MAX_TAGS
-# One half of a pair that stands for a character in UTF-16.
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -33,82 +32,83 @@ def clean_leniently(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
     try:
         return clean(values), []
     except Invalid:
-        return _clean_each(values)
+        cleaner = _LenientCleaner()
+        return cleaner.clean(values), cleaner.notes
 
 
-def _clean_each(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
-    fields: Fields = {}
-    notes: list[str] = []
-    for name, value in values.items():
+class _LenientCleaner:
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def clean(self, values: Mapping[str, object]) -> Fields:
+        fields: Fields = {}
+        for name, value in values.items():
+            try:
+                fields[name] = clean_value(name, self._repair(name, value))
+            except Invalid as error:
+                if name == "uri":
+                    raise
+                self.notes.append(f"{name} left out, because {error}")
+        return fields
+
+    def _repair(self, name: str, value: object) -> object:
         if isinstance(value, str):
-            value = _repair_text(name, value, notes)
-        elif isinstance(value, list) and FIELDS[name].is_list:
-            value = _valid_items(name, value, notes)
-        try:
-            fields[name] = clean_value(name, value)
-        except Invalid as error:
-            if name == "uri":
-                raise
-            notes.append(f"{name} left out, because {error}")
-    return fields, notes
+            text = self._replace_lone_surrogates(name, value)
+            if name in _MAX_LENGTHS:
+                return self._shorten(name, text, _MAX_LENGTHS[name])
+            return text
+        if isinstance(value, list) and FIELDS[name].is_list:
+            return self._valid_items(name, value)
+        return value
 
+    def _replace_lone_surrogates(self, name: str, text: str) -> str:
+        whole = _LONE_SURROGATE.sub("\ufffd", text)
+        if whole != text:
+            self.notes.append(f"{name} has half a character, which is now U+FFFD")
+        return whole
 
-def _repair_text(name: str, text: str, notes: list[str]) -> str:
-    text = _replace_lone_surrogates(name, text, notes)
-    if name not in _MAX_LENGTHS:
-        return text
-    valid = replace_invalid_xml_chars(text, "").strip()
-    if len(valid) < len(text.strip()):
-        notes.append(f"{name} has characters that no format can have, which are taken out")
-    limit = _MAX_LENGTHS[name]
-    normalized = normalize(valid[:limit])  # NFC may make it longer.
-    if max(len(valid), len(normalized)) > limit:
-        notes.append(f"{name} is cut to {limit:,} characters")
-    return normalized[:limit]
+    def _shorten(self, name: str, text: str, limit: int) -> str:
+        valid = replace_invalid_xml_chars(text, "").strip()
+        if len(valid) < len(text.strip()):
+            self.notes.append(
+                f"{name} has characters that no format can have, which are taken out"
+            )
+        normalized = normalize(valid[:limit])
+        # Normalizing may lengthen a text.
+        if len(valid) > limit or len(normalized) > limit:
+            self.notes.append(f"{name} is cut to {limit:,} characters")
+        return normalized[:limit]
 
+    def _valid_items(self, name: str, items: list[object]) -> list[str]:
+        parts = self._split_at_commas(name, items)
+        valid: list[str] = []
+        errors: list[str] = []
+        for item in parts[:_MAX_EXAMINED_ITEMS]:
+            try:
+                valid.append(self._clean_item(name, item))
+            except Invalid as error:
+                # Each item is checked alone.
+                errors.append(str(error).removesuffix(" at index 0"))
+        if errors:
+            self.notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
+        unique = unique_tags(valid)
+        has_unexamined_items = len(parts) > _MAX_EXAMINED_ITEMS
+        if has_unexamined_items or len(unique) > MAX_TAGS:
+            self.notes.append(f"only the first {MAX_TAGS} {name} are kept")
+        return unique[:MAX_TAGS]
 
-def _replace_lone_surrogates(name: str, text: str, notes: list[str]) -> str:
-    """Replace lone surrogates by U+FFFD, as browsers do."""
-    whole = _LONE_SURROGATE.sub("\ufffd", text)
-    if whole != text:
-        notes.append(f"{name} has half a character, which is now U+FFFD")
-    return whole
+    def _split_at_commas(self, name: str, items: list[object]) -> list[object]:
+        parts: list[object] = []
+        for item in items:
+            if isinstance(item, str) and "," in item:
+                parts += from_text(name, item)
+            else:
+                parts.append(item)
+        if parts != items:
+            self.notes.append(f"{name} with commas are split")
+        return parts
 
-
-def _valid_items(name: str, items: list[object], notes: list[str]) -> list[str]:
-    valid: list[str] = []
-    errors: list[str] = []
-    for item in _split_at_commas(name, items, notes)[:_MAX_EXAMINED_ITEMS]:
-        try:
-            valid.append(_clean_item(name, item, notes))
-        except Invalid as error:
-            # The index is always 0, because each item is checked alone.
-            reason, _, _ = str(error).rpartition(" at index ")
-            errors.append(reason)
-    if errors:
-        notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
-    unique = unique_tags(valid)
-    # Items that were not examined may be valid.
-    has_unexamined_items = len(items) > _MAX_EXAMINED_ITEMS
-    if has_unexamined_items or len(unique) > MAX_TAGS:
-        notes.append(f"only the first {MAX_TAGS} {name} are kept")
-    return unique[:MAX_TAGS]
-
-
-def _split_at_commas(name: str, items: list[object], notes: list[str]) -> list[object]:
-    """Return the items. An item such as `"a, b"` becomes two."""
-    parts: list[object] = []
-    for item in items:
-        if isinstance(item, str) and "," in item:
-            parts += from_text(name, item)
-        else:
-            parts.append(item)
-    if parts != items:
-        notes.append(f"{name} with commas are split")
-    return parts
-
-
-def _clean_item(name: str, item: object, notes: list[str]) -> str:
-    if isinstance(item, str):
-        item = _replace_lone_surrogates(name, item, notes)
-    return str(clean_value(name, [item])[0])
+    def _clean_item(self, name: str, item: object) -> str:
+        if isinstance(item, str):
+            item = self._replace_lone_surrogates(name, item)
+        return str(clean_value(name, [item])[0])

@@ -1,11 +1,7 @@
 """Limit the nesting of JSON before it is decoded."""
 
-# The limits of the JSON decoders differ, and some are too high for the small stacks of
-# threads on Alpine Linux.
-MAX_DEPTH = 500
-
-_CHUNK = 65_536  # In bytes. Splitting a large document at once takes much memory.
-_ALL_BYTES = bytes(range(256))
+MAX_DEPTH = 500  # Fits into the small stacks of threads on Alpine Linux.
+_CHUNK_SIZE = 65_536
 
 
 def is_too_deep(document: bytes) -> bool:
@@ -24,19 +20,20 @@ def is_too_deep(document: bytes) -> bool:
 
 
 def outside_strings(document: bytes, wanted: bytes) -> bytes:
-    """Return the wanted bytes outside of strings: `{[]}` for `{"a": ["]", 1]}`."""
+    """Return the wanted bytes that are outside of JSON strings."""
     # Without escaped quotes, each quote begins or ends a string.
-    unescaped = document.replace(rb"\\", b"").replace(rb"\"", b"")
-    # Keep only quotes and the wanted bytes, such as `{""["]"]}`.
-    unwanted = _ALL_BYTES.translate(None, delete=wanted + b'"')
-    text = unescaped.translate(None, delete=unwanted)
+    text = document.replace(rb"\\", b"").replace(rb"\"", b"")
+    unwanted = bytes(range(256)).translate(None, delete=wanted + b'"')
+    text = text.translate(None, delete=unwanted)
     outside = []
-    open_quote = b""
-    for start in range(0, len(text), _CHUNK):
-        chunk = open_quote + text[start : start + _CHUNK]
-        # Every second part is inside a string, such as `]` in `[`, `]`, `]}`.
-        parts = chunk.split(b'"')
-        outside.append(b"".join(parts[::2]))
-        ends_in_string = len(parts) % 2 == 0
-        open_quote = b'"' if ends_in_string else b""  # Begins the next chunk.
+    is_in_string = False
+    # Splitting a large text at once would take much memory.
+    for start in range(0, len(text), _CHUNK_SIZE):
+        parts = text[start : start + _CHUNK_SIZE].split(b'"')
+        # The parts are outside and inside of strings in turn.
+        first_outside = int(is_in_string)
+        outside.append(b"".join(parts[first_outside::2]))
+        quote_count = len(parts) - 1
+        if quote_count % 2 == 1:
+            is_in_string = not is_in_string
     return b"".join(outside)

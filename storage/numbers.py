@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def number_of_id(id: str) -> int:
-    """Return a number of 31 bits, as some clients need it, for an id or a tag.
-
-    Two ids may have the same number.
-    """
+    """Return a positive 31-bit number for an id or tag. It may not be unique."""
     number = zlib.crc32(id.encode()) & 0x7FFF_FFFF
     return number or 1
 
@@ -18,22 +15,21 @@ class Numbers:
     """Find ids by their numbers."""
 
     def __init__(self, ids: Iterable[str]) -> None:
-        # A sorted list needs less memory than a dictionary.
-        self._ids = sorted(ids, key=number_of_id)
+        # A list needs less memory than a dictionary.
+        self._sorted_ids = sorted(ids, key=number_of_id)
 
     def ids_of(self, number: int) -> Sequence[str]:
-        start = self._place(number)
-        stop = bisect_right(self._ids, number, start, key=number_of_id)
-        return self._ids[start:stop]
+        start = bisect_left(self._sorted_ids, number, key=number_of_id)
+        stop = bisect_right(self._sorted_ids, number, start, key=number_of_id)
+        return self._sorted_ids[start:stop]
 
     def add(self, id: str) -> None:
         """Add an id, which must be new."""
-        insort(self._ids, id, key=number_of_id)
+        insort(self._sorted_ids, id, key=number_of_id)
 
     def remove(self, id: str) -> None:
-        start = self._place(number_of_id(id))
-        # Several ids may have this number.
-        del self._ids[self._ids.index(id, start)]
-
-    def _place(self, number: int) -> int:
-        return bisect_left(self._ids, number, key=number_of_id)
+        number = number_of_id(id)
+        first = bisect_left(self._sorted_ids, number, key=number_of_id)
+        # Other ids may have the same number.
+        index = self._sorted_ids.index(id, first)
+        del self._sorted_ids[index]

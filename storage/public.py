@@ -6,8 +6,6 @@ from threading import RLock
 from storage.follower import Follower
 from storage.index import Entry, Index, State
 
-_NO_VERSION = -1  # No collection has this version.
-
 
 class PublicFollower:
     """A `Follower` that hides private bookmarks and their tombstones from a `Reader`.
@@ -18,13 +16,11 @@ class PublicFollower:
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
         self.change_count = 0
-        self.state = State(_NO_VERSION, 0.0)
-        # The follower's `change_count` when `state` was updated.
+        self.state = State(version=-1, changed_at=0.0)
         self._seen_change_count = -1
 
     @property
     def mutex(self) -> RLock:
-        """The mutex of the follower, which a forked child replaces."""
         return self._follower.mutex
 
     @property
@@ -51,36 +47,38 @@ class PublicFollower:
         if id in self.index.items:
             self._follower.refresh_one(id)
         else:
-            # The duration must not show whether a bookmark is private or missing.
+            # The time that a request takes must not show which bookmarks are private.
             self._follower.refresh()
 
     def refresh(self) -> Index:
         self._follower.refresh()
-        return self._update_if_changed()
+        self._update_state()
+        return self.index
 
     def refresh_readable(self) -> Index:
         self._follower.refresh_readable()
-        return self._update_if_changed()
+        self._update_state()
+        return self.index
 
-    def _update_if_changed(self) -> Index:
+    def _update_state(self) -> None:
+        if self._seen_change_count == self._follower.change_count:
+            return
+        state = self._new_state()
+        if state != self.state:
+            self.state = state
+            self.change_count += 1
+        self._seen_change_count = self._follower.change_count
+
+    def _new_state(self) -> State:
         index = self.index
-        if self._seen_change_count != self._follower.change_count:
-            state = self._new_state(index)
-            if state != self.state:
-                self.state = state
-                self.change_count += 1
-            self._seen_change_count = self._follower.change_count
-        return index
-
-    def _new_state(self, index: Index) -> State:
-        if index is self._follower.index:
+        is_all_public = index is self._follower.index
+        if is_all_public:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
-        # Use only the times of public files, because those of the folders would tell
-        # visitors when private bookmarks change.
+        # The folders' times would tell visitors when private bookmarks change.
         changed_at = index.changed_at or self._follower.created_at
         if changed_at <= self.state.changed_at:
-            # Removing a bookmark or making it private changes no time of a public file.
+            # A bookmark was removed or made private, so no public file has a new time.
             changed_at = time.time()
         return State(index.version, changed_at)

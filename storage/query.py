@@ -10,32 +10,31 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-# Larger numbers may not fit into 64 bits.
-UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")
+UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")  # Such numbers fit into 64 bits.
 
-MAX_VALUE = 4_096  # In bytes, of a search or tag.
-MAX_VALUES = 16_384  # Of all together.
+MAX_BYTES = 4_096  # Of a search or tag.
+MAX_TOTAL_BYTES = 16_384  # Of all searches and tags.
 SORT_KEYS = ("created", "modified", "title", "uri")
 SORTS = (*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS))  # `-title` is descending.
 NEWEST_FIRST = "-created"
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Which bookmarks match, and which page of the matches to return."""
+    """Which bookmarks to select, and which page of them to return."""
 
-    tags: tuple[str, ...] = ()  # Folded. A match has all of them.
-    without_tags: tuple[str, ...] = ()  # Folded. A match has none of them.
+    tags: tuple[str, ...] = ()  # Folded.
+    without_tags: tuple[str, ...] = ()  # Folded.
     search: Search | None = None
-    uri_key: str | None = None  # The normalized uri of a match.
-    sort: str = NEWEST_FIRST  # One of `SORTS`.
+    uri_key: str | None = None
+    sort: str = NEWEST_FIRST
     limit: int | None = None
     offset: int = 0
 
 
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
-    """Return the query of the parameters tag, q, uri, sort, limit and offset.
+    """Parse the parameters tag, q, uri, sort, limit and offset. Raises BadQuery.
 
-    Without the parameter limit, the limit is `page_size`. Raises BadQuery.
+    `page_size` is the default of limit.
     """
     tags = [value for name, value in parameters if name == "tag"]
     searches = [value for name, value in parameters if name == "q"]
@@ -57,12 +56,12 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
 
 def require_short(values: Sequence[str]) -> None:
-    """Raise BadQuery if a search or tag is too long, or all of them together."""
+    """Raise BadQuery if one search or tag is too long, or all together."""
     lengths = [len(value.encode("utf-8", "surrogatepass")) for value in values]
-    if max(lengths, default=0) > MAX_VALUE or sum(lengths) > MAX_VALUES:
+    if max(lengths, default=0) > MAX_BYTES or sum(lengths) > MAX_TOTAL_BYTES:
         raise BadQuery(
-            f"q and each tag have at most {MAX_VALUE:,} bytes, and all together at most "
-            f"{MAX_VALUES:,}. Shorten them."
+            f"q and each tag have at most {MAX_BYTES:,} bytes, and all together at most "
+            f"{MAX_TOTAL_BYTES:,}. Shorten them."
         )
 
 
@@ -72,11 +71,11 @@ def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the folded tags. Raises BadQuery for too many tags."""
+    """Return the folded tags. Raises BadQuery for too many."""
     tags = [normalize_and_fold_tag(value) for value in values]
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")
-    return tuple(sorted(set(tags) - {""}))  # Equal filters become equal tuples.
+    return tuple(sorted(set(tags) - {""}))
 
 
 def _parse_uri(values: Mapping[str, str]) -> str | None:

@@ -20,7 +20,6 @@ class Reader:
 
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
-        # Valid while the follower's `change_count` is `_cached_change_count`.
         self._cached_tag_counts: TagCountCache = {}
         self._cached_change_count = follower.change_count
 
@@ -56,7 +55,7 @@ class Reader:
             return index.ids_of_number(number)
 
     def state(self) -> State:
-        """Return the validators of the collection. Raises Unavailable."""
+        """Return the version and time of the last change. Raises Unavailable."""
         with self._follower.mutex:
             self._follower.refresh_readable()
             return self._follower.state
@@ -71,10 +70,10 @@ class Reader:
                 candidates(index, query),
                 index.tombstones,
                 index.latest,
-                self._valid_cache_of_tag_counts(),
+                self._tag_count_cache(),
             )
 
-    def _valid_cache_of_tag_counts(self) -> TagCountCache:
+    def _tag_count_cache(self) -> TagCountCache:
         is_stale = self._cached_change_count != self._follower.change_count
         is_full = len(self._cached_tag_counts) >= _MAX_CACHED_TAG_COUNTS
         if is_stale or is_full:
@@ -83,7 +82,7 @@ class Reader:
         return self._cached_tag_counts
 
     def tag_counts(self) -> tuple[TagCounts, int, State]:
-        """Return the tags, most used first, the number of untagged bookmarks, and the state."""
+        """Return the tags (most used first), the number of untagged bookmarks, the state."""
         with self._follower.mutex:
             index = self._follower.refresh_readable()
             untagged = index.count(UNTAGGED)
@@ -93,7 +92,7 @@ class Reader:
 
     @property
     def change_count(self) -> int:
-        """The number of changes, for caches."""
+        """A number that each change increases."""
         return self._follower.change_count
 
     def has_inotify(self) -> bool:
@@ -110,7 +109,7 @@ class Reader:
     # --- Without a refresh ---
 
     def count(self, tag: str) -> int:
-        """Return how many bookmarks have this folded tag."""
+        """Return the number of bookmarks with this folded tag."""
         with self._follower.mutex:
             return self._follower.index.count(tag)
 
@@ -123,7 +122,7 @@ class Reader:
         return entries[0]
 
     def host_tags(self, uri: str) -> list[str]:
-        """Return the most used tags of other bookmarks with the host of the uri."""
+        """Return the most used tags of other bookmarks of the uri's host."""
         key = uri_key(uri)
         host = host_of(key)
         if not host:
@@ -139,7 +138,8 @@ def _entries_of_host(
 ) -> list[Entry]:
     found = []
     for entry in entries:
-        if host not in entry.uri_key:  # Most uris need no parsing.
+        # Most uris do not contain the host, so they need no parsing.
+        if host not in entry.uri_key:
             continue
         if entry.uri_key != excluded_key and host_of(entry.uri_key) == host:
             found.append(entry)

@@ -18,10 +18,10 @@ from storage.errors import Invalid
 from storage.files import MAX_FILE_SIZE
 from storage.nesting import MAX_DEPTH, is_too_deep
 
-_BOM = b"\xef\xbb\xbf"  # Some editors begin files with these bytes.
+_BOM = b"\xef\xbb\xbf"  # Some editors write it.
 _bookmark_decoder = msgspec.json.Decoder(Bookmark)
 _tombstone_decoder = msgspec.json.Decoder(Tombstone)
-# msgspec.Raw keeps even a number that a float cannot hold.
+# msgspec.Raw keeps numbers that a float cannot hold.
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -29,8 +29,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Return the bookmark in the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # Without this value, `create` shares one string, which saves memory.
-        del values["modified"]
+        del values["modified"]  # `create` uses the string of `created`, to save memory.
     return create(clean(values), id)
 
 
@@ -38,8 +37,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
     """Return the tombstone in the file `{id}.json`. Raises Invalid."""
     values = _decode(_tombstone_decoder, id, data)
     try:
-        # `created` and `deleted` have the same rule.
-        deleted = clean_value("created", values["deleted"])
+        deleted = clean_value("created", values["deleted"])  # It has the same rule.
     except Invalid as error:
         _, reason = error.errors[0]
         raise Invalid([("deleted", reason)]) from None
@@ -48,7 +46,7 @@ def decode_tombstone(id: str, data: bytes) -> Tombstone:
 
 def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[str, Any]:
     try:
-        data.decode()  # msgspec accepts unknown members that are not UTF-8.
+        data.decode()  # msgspec does not check that unknown members are UTF-8.
         if is_too_deep(data):
             raise Invalid([("file", f"is nested in more than {MAX_DEPTH} levels")])
         values = asdict(decoder.decode(data.removeprefix(_BOM)))
@@ -61,16 +59,15 @@ def _decode(decoder: msgspec.json.Decoder[Any], id: str, data: bytes) -> dict[st
 
 
 def encode(value: Bookmark | Tombstone, previous_content: bytes = b"") -> bytes:
-    """Return the bytes of a file, indented for people and diffs.
+    """Return the content of a file, with the unknown members of `previous_content`.
 
-    Unknown members of `previous_content` stay in their place. Raises Invalid if the
-    file would be larger than MAX_FILE_SIZE.
+    Raises Invalid if the file would be larger than MAX_FILE_SIZE.
     """
     compact = msgspec.json.encode(value)
     if previous_content:
         compact = _keep_unknown_members(previous_content, compact)
     data = msgspec.json.format(compact, indent=2) + b"\n"
-    if len(data) > MAX_FILE_SIZE:  # `files.read` would refuse the file.
+    if len(data) > MAX_FILE_SIZE:
         raise Invalid([("file", f"would be larger than {MAX_FILE_SIZE:,} bytes")])
     return data
 
@@ -82,5 +79,5 @@ def _keep_unknown_members(previous_content: bytes, compact: bytes) -> bytes:
 
 
 def digest(data: bytes) -> int:
-    """Return a number of 128 bits that identifies this content."""
+    """Return a 128-bit hash."""
     return int.from_bytes(blake2b(data, digest_size=16).digest(), "big")

@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from storage.batch import Condition, Done, Failed, Outcome, change_in_batches
+from storage.batch import Done, Failed, Outcome, StateCheck, change_in_batches
 from storage.bookmark import Fields, clean_value, cut_and_replace_unprintable, fold_tag, update
 from storage.errors import BadQuery, Busy, Full, Invalid, PreconditionFailed, Unavailable
 from storage.index import Entry
@@ -17,18 +17,15 @@ from storage.transaction import Transaction
 
 
 class Retagging(msgspec.Struct, frozen=True):
-    """Remove and add tags on the bookmarks that `query` selects.
-
-    Nothing is changed if the number of bookmarks is not the `expected` one.
-    """
+    """Remove and add tags on the bookmarks that `query` selects."""
 
     query: Query
     remove: tuple[str, ...] = ()
     add: tuple[str, ...] = ()
-    expected: int | None = None
+    expected: int | None = None  # The number of bookmarks that the client has seen.
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the tags after the change. Tags may be repeated."""
+        """Return the tags after the change. The result may repeat tags."""
         removed = {fold_tag(tag) for tag in self.remove}
         is_renaming = len(self.remove) == len(self.add) == 1
         changed: list[str] = []
@@ -36,11 +33,11 @@ class Retagging(msgspec.Struct, frozen=True):
             if fold_tag(tag) not in removed:
                 changed.append(tag)
             elif is_renaming:
-                changed += self.add  # The new tag takes the place of the old tag.
+                changed += self.add
         return [*changed, *self.add]
 
     def require_expected(self, matched: int) -> None:
-        """Raise PreconditionFailed if this is not the expected number of bookmarks."""
+        """Raise PreconditionFailed if another number was expected."""
         if self.expected is not None and self.expected != matched:
             matching = f"{matched:,} bookmarks match"
             if matched == 1:
@@ -51,14 +48,12 @@ class Retagging(msgspec.Struct, frozen=True):
 
 
 class FailedBookmark(msgspec.Struct):
-    """A bookmark that could not be changed."""
-
     id: str
     reason: str
 
 
 class RetagReport(msgspec.Struct):
-    """The numbers of bookmarks by outcome."""
+    """What has become of how many bookmarks."""
 
     matched: int = 0
     changed: int = 0
@@ -75,27 +70,28 @@ class RetagReport(msgspec.Struct):
 def clean_retagging(values: Mapping[str, object]) -> Retagging:
     """Return the change of tags that a JSON object or a form asks for.
 
-    `tag` and `q` select the bookmarks. Raises Invalid with all errors.
+    Raises Invalid with all errors.
     """
-    fields: Fields = {}
+    members: Fields = {}
     errors: list[tuple[str, str]] = []
     for name, value in values.items():
         try:
-            fields[name] = _parse_member(name, value)
+            members[name] = _parse_member(name, value)
         except _InvalidMember as error:
             errors.append((cut_and_replace_unprintable(name), str(error)))
-        except BadQuery as error:
-            errors.append((name, f"cannot be used: {error}"))
-        except Invalid as error:
-            errors += [(name, reason) for _, reason in error.errors]
-    query = Query(tags=fields.pop("tag", ()), search=fields.pop("q", None))
+    query = Query(tags=members.get("tag", ()), search=members.get("q"))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
         # The message is "tag or q is required, …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
-    return Retagging(query, **fields)
+    return Retagging(
+        query,
+        remove=members.get("remove", ()),
+        add=members.get("add", ()),
+        expected=members.get("expected"),
+    )
 
 
 class _InvalidMember(Exception):
@@ -103,6 +99,16 @@ class _InvalidMember(Exception):
 
 
 def _parse_member(name: str, value: object) -> object:
+    try:
+        return _parse_known_member(name, value)
+    except BadQuery as error:
+        raise _InvalidMember(f"cannot be used: {error}") from error
+    except Invalid as error:
+        _, reason = error.errors[0]
+        raise _InvalidMember(reason) from error
+
+
+def _parse_known_member(name: str, value: object) -> object:
     match name:
         case "tag":
             return fold_tags(_parse_strings(value))
@@ -133,7 +139,7 @@ def _parse_count(value: object) -> int:
     if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # From a form.
         return int(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if value >= 0 and value % 1 == 0:  # 3.0 is valid, too.
+        if value >= 0 and value % 1 == 0:  # JSON may have 3.0.
             return int(value)
     raise _InvalidMember("must be a whole number")
 
@@ -142,26 +148,14 @@ def retag(
     store: Store,
     retagging: Retagging,
     entries: Sequence[Entry],
-    report: RetagReport | None = None,
-    require: Condition | None = None,
+    check_state: StateCheck | None = None,
 ) -> RetagReport:
-    """Change the tags of the selected `entries` in batches, and count in `report`.
+    """Change the tags of the selected `entries` in batches.
 
-    `require` is called before the first change. Raises Busy, Full or Unavailable.
+    `check_state` is called before the first change. Raises Busy, Full or Unavailable.
     """
-    if report is None:
-        report = RetagReport()
-    report.matched += len(entries)
-    change = partial(_retag_one, retagging=retagging)
-    try:
-        for outcome in change_in_batches(store, entries, change, require):
-            _count(outcome, report)
-    except (Busy, Full, Unavailable) as error:
-        if not report.changed:
-            raise
-        text = f"{report.changed:,} bookmarks were changed. {error}"
-        # Keep the type of the error, because callers act on it.
-        raise type(error)(text) from error
+    report = RetagReport()
+    _retag(store, retagging, entries, report, check_state)
     return report
 
 
@@ -169,7 +163,26 @@ def replace_tag(store: Store, tag: str, new: Sequence[str], report: RetagReport)
     """Replace a tag by new tags on all bookmarks that have it."""
     query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
-    retag(store, retagging, store.select(query).entries, report)
+    _retag(store, retagging, store.select(query).entries, report)
+
+
+def _retag(
+    store: Store,
+    retagging: Retagging,
+    entries: Sequence[Entry],
+    report: RetagReport,
+    check_state: StateCheck | None = None,
+) -> None:
+    report.matched += len(entries)
+    change = partial(_retag_one, retagging=retagging)
+    try:
+        for outcome in change_in_batches(store, entries, change, check_state):
+            _count(outcome, report)
+    except (Busy, Full, Unavailable) as error:
+        if not report.changed:
+            raise
+        text = f"{report.changed:,} bookmarks were changed. {error}"
+        raise type(error)(text) from error
 
 
 def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
@@ -183,13 +196,15 @@ def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
             report.unchanged += 1
 
 
-def _retag_one(folder: Transaction, selected: Entry, retagging: Retagging) -> bool:
+def _retag_one(
+    transaction: Transaction, selected: Entry, retagging: Retagging
+) -> bool:
     """Change the tags of a bookmark, and return whether they differ."""
-    entry = folder.get(selected.bookmark.id)
+    entry = transaction.get(selected.bookmark.id)
     if entry is not selected and not meets(entry, retagging.query):
-        return False  # Another client has changed it, so it is not selected any more.
+        return False  # Another client has changed the bookmark meanwhile.
     before = entry.bookmark
     tags = clean_value("tags", retagging.apply(before.tags))
     after = update(before, {"tags": tags})
-    folder.put(after, entry)
+    transaction.put(after, entry)
     return after != before

@@ -1,4 +1,4 @@
-"""Parse search expressions, the values of the parameter `q`, by this grammar:
+"""Parse search expressions by this grammar:
 
     any  = all { 'or' all }
     all  = one { [ 'and' ] one }
@@ -8,37 +8,38 @@
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import date
 
 import msgspec
 
-from storage.bookmark import MAX_TAGS, fold, normalize
+from storage.bookmark import fold, normalize
 from storage.errors import BadQuery
 from storage.uri import normalize_host
 
-MAX_TERMS = MAX_TAGS  # Each term may be compared with every bookmark.
+MAX_TERMS = 100  # Limits the work of a search.
 
 # Phones type curly quotes.
 _QUOTE = '["“”„«»]'
 _NO_QUOTE = '[^"“”„«»]'
-# May contain parentheses, as in `Python_(language)`.
+# A word may have parentheses inside, as in `Python_(language)` or `f(g(x))`.
 _WORD = r"""
     [^\s()]+
     (?:
-        \( (?: [^\s()] | \( [^\s()]* \) )* \)  # There may be an inner pair.
+        \( (?: [^\s()] | \( [^\s()]* \) )* \)
         [^\s()]*
     )*
 """
 _TOKEN = re.compile(
     rf"""
       (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )  # The minus in `e-mail` belongs to the word.
-    | {_QUOTE} (?P<phrase> {_NO_QUOTE}* ) {_QUOTE}
-    | \# {_QUOTE} (?P<quoted_tag> {_NO_QUOTE}+ ) {_QUOTE}
-    | (?P<open_quote> \#? {_QUOTE} )
-    | \# (?P<tag> {_WORD} )
-    | ! (?P<keyword> [^\s()]+ )
+    | (?P<minus> - (?= [^\s)] ) )
+    | {_QUOTE} (?P<phrase> {_NO_QUOTE}* ) {_QUOTE}         # "two words"
+    | \# {_QUOTE} (?P<quoted_tag> {_NO_QUOTE}+ ) {_QUOTE}  # #"a tag"
+    | (?P<open_quote> \#? {_QUOTE} )                      # No quote closes it.
+    | \# (?P<tag> {_WORD} )                               # #tag
+    | ! (?P<keyword> [^\s()]+ )                           # !unread
     | (?P<operator> (?i: and | or | not ) (?= [\s()] | \Z ) )
     | (?P<word> {_WORD} )
     """,
@@ -48,57 +49,54 @@ _HOST = re.compile(r"[^\s/?\#@:.] [^\s/?\#@]*", re.VERBOSE)
 _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
+# A search is a tree of conditions.
+
+
 class Text(msgspec.Struct, frozen=True):
-    """Match a bookmark that contains this folded word or phrase."""
+    """The bookmark has this folded word or phrase."""
 
     text: str
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """Match a bookmark that has this folded tag."""
+    """The bookmark has this folded tag."""
 
     tag: str
 
 
 class OnlyTags(msgspec.Struct, frozen=True):
-    """Match a bookmark that has no folded tags but these."""
+    """The bookmark has no other folded tags."""
 
     tags: frozenset[str]
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Match a bookmark whose uri has this host or a subdomain of it."""
+    """The uri has this host or a subdomain."""
 
     host: str
 
 
 class CreatedSince(msgspec.Struct, frozen=True):
-    """Match a bookmark created since the start of a date such as `2024-03`."""
+    """The bookmark was created since the start of a date such as `2024-03`."""
 
     date: str
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    """Match a bookmark created before the start of a date."""
+    """The bookmark was created before the start of a date."""
 
     date: str
 
 
 class AllOf(msgspec.Struct, frozen=True):
-    """Match a bookmark that all parts match."""
-
     parts: tuple["Search", ...]
 
 
 class AnyOf(msgspec.Struct, frozen=True):
-    """Match a bookmark that at least one part matches."""
-
     parts: tuple["Search", ...]
 
 
 class Not(msgspec.Struct, frozen=True):
-    """Match a bookmark that the part does not match."""
-
     part: "Search"
 
 
@@ -116,7 +114,7 @@ class _NotAnExpression(BadQuery):
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
     """Parse an expression, or the words of a text that breaks the grammar.
 
-    An empty text gives None. Raises BadQuery.
+    Returns None for an empty text. Raises BadQuery for too many terms.
     """
     try:
         return parse_expression(text, keywords)
@@ -125,7 +123,7 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression that selects bookmarks to change. An empty text gives None.
+    """Parse an expression. Returns None for an empty text.
 
     Raises BadQuery if the text breaks the grammar.
     """
@@ -147,7 +145,7 @@ def _parse_words(text: str) -> Search | None:
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
-    """Return the folded words and phrases to mark in the results."""
+    """Return the folded words and phrases to mark in results."""
     match search:
         case Text(word) if not is_negated:
             return [word]
@@ -162,9 +160,9 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 
 
 def fold_text(text: str) -> str:
-    """Return the text without case and accents, with plain quotes, dashes and spaces.
+    """Remove case and accents, and make quotes, dashes and spaces plain.
 
-    Each character is folded alone, so a page can mark matches.
+    Each character is folded alone.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -172,8 +170,8 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    """Return a tag that a client has sent, folded like a stored tag."""
-    # Normalize first, because folding can turn a mark into a letter.
+    """Fold a tag that a client has sent."""
+    # Stored tags were normalized before they were folded.
     return fold(normalize(text.strip()))
 
 
@@ -214,9 +212,9 @@ def _fold_character(character: str) -> str:
 def _is_ignored(character: str, category: str) -> bool:
     if unicodedata.combining(character):
         return True
-    if category == "Cf":  # A soft hyphen, or a character without width.
+    if category == "Cf":  # A soft hyphen or a zero-width character.
         return True
-    return "\ufe00" <= character <= "\ufe0f"  # Variation selectors of emojis.
+    return "\ufe00" <= character <= "\ufe0f"  # An emoji's variation selector.
 
 
 class _FoldedCharacters(dict[int, str]):
@@ -236,28 +234,33 @@ def _tokens(text: str, keywords: Keywords) -> Iterator[Term | str]:
     """Yield terms, lower-case operators and parentheses."""
     for match in _TOKEN.finditer(text):
         kind = str(match.lastgroup)
-        value = match[kind]
-        lower = value.lower()
-        match kind:
-            case "parenthesis" | "operator":
-                yield lower
-            case "minus":
-                yield "not"
-            case "word" if term := _site_or_date(value):
-                yield term
-            case "word" | "phrase":
-                folded = fold_text(value)
-                if folded:  # An empty phrase would select every bookmark.
-                    yield Text(folded)
-            case "tag" | "quoted_tag":
-                yield Tag(normalize_and_fold_tag(value))
-            case "keyword" if lower in keywords:
-                yield keywords[lower]
-            case "keyword":
-                known = " or ".join(f"!{keyword}" for keyword in keywords)
-                raise _NotAnExpression(f"There is no !{value}. Use {known}.")
-            case "open_quote":
-                raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
+        token = _parse_token(kind, match[kind], keywords)
+        if token != Text(""):  # An empty phrase would select every bookmark.
+            yield token
+
+
+def _parse_token(kind: str, value: str, keywords: Keywords) -> Term | str:
+    match kind:
+        case "parenthesis" | "operator":
+            return value.lower()
+        case "minus":
+            return "not"
+        case "phrase":
+            return Text(fold_text(value))
+        case "word":
+            return _site_or_date(value) or Text(fold_text(value))
+        case "tag" | "quoted_tag":
+            return Tag(normalize_and_fold_tag(value))
+        case "keyword":
+            return _find_keyword(value, keywords)
+    raise _NotAnExpression("A double quote is open. Close it, or leave it out.")
+
+
+def _find_keyword(name: str, keywords: Keywords) -> Term:
+    if name.lower() not in keywords:
+        known = " or ".join(f"!{keyword}" for keyword in keywords)
+        raise _NotAnExpression(f"There is no !{name}. Use {known}.")
+    return keywords[name.lower()]
 
 
 def _site_or_date(word: str) -> Term | None:
@@ -288,15 +291,18 @@ def _require_few_terms(count: int) -> None:
         raise BadQuery(f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out.")
 
 
+_END = ""  # A token that follows all others.
+
+
 class _Parser:
-    """A recursive-descent parser with a method for each rule."""
+    """A recursive-descent parser with a method for each rule of the grammar."""
 
     def __init__(self, tokens: list[Term | str]) -> None:
         terms = [token for token in tokens if not isinstance(token, str)]
         _require_few_terms(len(terms))
         if tokens.count("(") > MAX_TERMS:  # Limits the recursion.
             raise _NotAnExpression("There are too many parentheses. Leave some out.")
-        self._rest = tokens[::-1]  # For `pop`.
+        self._rest = deque(tokens)
 
     def parse(self) -> Search | None:
         if not self._rest:
@@ -309,7 +315,7 @@ class _Parser:
     def _any(self) -> Search:
         """Parse: all { 'or' all }."""
         parts = [self._all()]
-        while self._take("or"):
+        while self._skip("or"):
             parts.append(self._all())
         if len(parts) == 1:
             return parts[0]
@@ -318,42 +324,40 @@ class _Parser:
     def _all(self) -> Search:
         """Parse: one { [ 'and' ] one }."""
         parts = [self._one()]
-        # `and` is optional.
-        while self._take("and") or self._next() not in ("or", ")", ""):
+        while self._skip("and") or self._peek() not in ("or", ")", _END):
             parts.append(self._one())
         if len(parts) == 1:
             return parts[0]
         return AllOf(tuple(parts))
 
     def _one(self) -> Search:
-        """Parse: [ 'not' ] ( '(' any ')' | term ). A minus has become 'not'."""
-        if self._take("not"):
-            # After this error, `parse_search` searches for a word such as `--help`.
-            if self._next() == "not":
+        """Parse: [ 'not' ] ( '(' any ')' | term )."""
+        if self._skip("not"):
+            if self._peek() == "not":  # `--help` is no expression.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())
-        if self._take("("):
+        if self._skip("("):
             inside = self._any()
-            if not self._take(")"):
+            if not self._skip(")"):
                 raise _NotAnExpression("A parenthesis is open. Close it, or leave it out.")
             return inside
-        term = self._next()
+        term = self._peek()
         if isinstance(term, str):
             raise _NotAnExpression(
                 "An operator or a parenthesis has no word beside it. "
                 "To search for the operator or parenthesis itself, put it in double quotes."
             )
-        self._rest.pop()
+        self._rest.popleft()
         return term
 
-    def _next(self) -> Term | str:
+    def _peek(self) -> Term | str:
         if not self._rest:
-            return ""
-        return self._rest[-1]
+            return _END
+        return self._rest[0]
 
-    def _take(self, token: str) -> bool:
-        """Skip this token and return True, if it is the next."""
-        is_next = self._next() == token
+    def _skip(self, token: str) -> bool:
+        """Skip this token if it is next, and return whether it was."""
+        is_next = self._peek() == token
         if is_next:
-            self._rest.pop()
+            self._rest.popleft()
         return is_next

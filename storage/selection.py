@@ -1,4 +1,4 @@
-"""What a query selects: matching, searching, sorting and paging."""
+"""Select bookmarks by a query: match, search, sort and page."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -32,10 +32,7 @@ _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 
 class Selection:
-    """The bookmarks that a query selects in one state of a collection.
-
-    The selection stays the same when the index changes, so callers need no lock.
-    """
+    """The bookmarks that a query selects. They stay the same when the index changes."""
 
     def __init__(
         self,
@@ -49,24 +46,25 @@ class Selection:
         self.query = query
         self.state = state
         self.latest = latest  # The time of the latest change or deletion.
-        # The bookmarks that match the query's uri and tags, oldest first.
         self._candidates = candidates
-        self._tombstones = tombstones  # All tombstones, oldest first.
+        self._tombstones = tombstones
         self._tag_count_cache = tag_count_cache
 
     @cached_property
-    def _matches(self) -> Sequence[Entry]:
+    def _matches_oldest_first(self) -> Sequence[Entry]:
         return search_entries(self._candidates, self.query.search)
 
     @property
     def total(self) -> int:
         """The number of bookmarks on all pages."""
-        return len(self._matches)
+        return len(self._matches_oldest_first)
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
         """The bookmarks of the page, in the order of the query."""
-        return self._page(_sort(self._matches, self.query.sort))
+        if self.query.sort == NEWEST_FIRST:
+            return self._page_from_end(self._matches_oldest_first)
+        return self._page(_sort(self._matches_oldest_first, self.query.sort))
 
     @property
     def tombstone_count(self) -> int:
@@ -75,7 +73,8 @@ class Selection:
     @property
     def tombstones(self) -> Sequence[Tombstone]:
         """The tombstones of the page, newest first."""
-        return [entry.tombstone for entry in self._page(self._tombstones)]
+        page = self._page_from_end(self._tombstones)
+        return [entry.tombstone for entry in page]
 
     def tag_counts(self, limit: int) -> TagCounts:
         """Return the most used tags of the bookmarks on all pages."""
@@ -84,16 +83,23 @@ class Selection:
         )
         key = (query_of_all_pages, limit)
         if key not in self._tag_count_cache:
-            self._tag_count_cache[key] = count_tags(self._matches, limit)
+            counts = count_tags(self._matches_oldest_first, limit)
+            self._tag_count_cache[key] = counts
         return self._tag_count_cache[key]
 
-    def _page(self, last_first: Sequence[_Item]) -> Sequence[_Item]:
-        """Return the page of a list that is shown from its last item to its first."""
-        stop = max(len(last_first) - self.query.offset, 0)
+    def _page(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        start = self.query.offset
+        if self.query.limit is None:
+            return entries[start:]
+        return entries[start : start + self.query.limit]
+
+    def _page_from_end(self, oldest_first: Sequence[_Item]) -> Sequence[_Item]:
+        # Reversing the whole list would be slower.
+        stop = max(len(oldest_first) - self.query.offset, 0)
         start = 0
         if self.query.limit is not None:
             start = max(stop - self.query.limit, 0)
-        return last_first[start:stop][::-1]
+        return oldest_first[start:stop][::-1]
 
 
 # Bookmarks with equal values are sorted by id.
@@ -105,13 +111,10 @@ _ORDERS: Mapping[str, Callable[[Entry], Any]] = {
 }
 
 
-def _sort(oldest_first: Sequence[Entry], sort: str) -> Sequence[Entry]:
-    """Return the entries in reversed order, as `_page` needs them."""
-    if sort == NEWEST_FIRST:
-        return oldest_first
+def _sort(entries: Sequence[Entry], sort: str) -> Sequence[Entry]:
     order = _ORDERS[sort.removeprefix("-")]
     is_descending = sort.startswith("-")
-    return sorted(oldest_first, key=order, reverse=not is_descending)
+    return sorted(entries, key=order, reverse=is_descending)
 
 
 def candidates(index: Index, query: Query) -> Sequence[Entry]:
@@ -204,23 +207,21 @@ def _search_any(
 
 
 def _with_text(entries: Sequence[Entry], text: str) -> Sequence[Entry]:
-    """Return the entries whose folded fields contain a folded text."""
-    return [entry for entry in entries if text in (entry.text or _fold(entry))]
+    return [entry for entry in entries if text in (entry.text or _set_text(entry))]
 
 
 def _of_host(entries: Sequence[Entry], host: str) -> Sequence[Entry]:
-    # Most uris need no parsing, because they do not contain the host.
+    # Most uris do not contain the host, so they need no parsing.
     similar = [entry for entry in entries if host in entry.uri_key]
     return [entry for entry in similar if is_below(entry.uri_key, host)]
 
 
-def _fold(entry: Entry) -> str:
-    """Return all fields as one folded text, and cache it in `entry.text`."""
+def _set_text(entry: Entry) -> str:
     bookmark = entry.bookmark
     fields = [bookmark.title, bookmark.description, bookmark.uri, *bookmark.tags]
     decoded_uri = unquote(bookmark.uri)
     if decoded_uri != bookmark.uri:
         fields.append(decoded_uri)
-    # A folded word or phrase has no line break, so it cannot match across fields.
+    # Searched words and phrases have no line break, so none matches across fields.
     entry.text = "\n".join(map(fold_text, fields))
     return entry.text

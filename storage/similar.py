@@ -1,4 +1,4 @@
-"""Find bookmarks with similar addresses, which mostly lead to one page."""
+"""Find bookmarks with similar addresses."""
 
 import re
 from collections import defaultdict
@@ -22,10 +22,7 @@ _TRACKING_PARAMETER = re.compile(
 
 
 def similar_key(uri: str) -> str:
-    """Return a text that is equal for similar http and https addresses.
-
-    The scheme, `www.`, the fragment and tracking parameters make no difference.
-    """
+    """Return the uri without scheme, `www.`, fragment and tracking parameters."""
     scheme, _, rest = uri_key(uri).partition("://")
     if scheme not in ("http", "https"):
         return uri
@@ -34,7 +31,7 @@ def similar_key(uri: str) -> str:
 
 
 def find_similar(entries: Iterable[Entry]) -> list[Group]:
-    """Return groups of bookmarks with similar addresses, in the order of the first ones."""
+    """Return the groups of bookmarks with similar addresses."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[similar_key(entry.bookmark.uri)].append(entry)

@@ -1,20 +1,16 @@
-"""The comparison key of a uri: RFC 3986 section 6.2.2, plus default port and empty path."""
+"""Normalize uris, to compare them (RFC 3986 section 6.2.2)."""
 
 import re
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "ws": "80", "wss": "443"}
-# A scheme and host in lower case, and a path.
-_COMMON_FORM = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
+_USUAL_NORMALIZED_URI = re.compile(r"[a-z][a-z0-9+.-]*://[a-z0-9.-]+/[!-~]*")
 _ENCODED_OR_NOT_ASCII = re.compile(r"%[0-9A-Fa-f]{2}|[^\x00-\x7f]+")
 _PORT = re.compile(":[0-9]+$")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 def uri_key(uri: str) -> str:
-    """Return the normalized uri, which is the same for equivalent uris.
-
-    Characters outside of ASCII are percent-encoded (RFC 3987 section 3.1).
-    """
+    """Return the normalized uri, in ASCII (RFC 3987 section 3.1)."""
     if _is_normalized(uri):
         return uri
     scheme, _, rest = uri.partition(":")
@@ -28,14 +24,14 @@ def uri_key(uri: str) -> str:
 
 
 def host_of(key: str) -> str:
-    """Return the host and port of a normalized uri, without `www.`."""
+    """Return a normalized uri's host and port, without `www.`."""
     return _host_and_port(key).removeprefix("www.")
 
 
 def is_below(key: str, host: str) -> bool:
-    """Return whether a normalized uri is of this host or of a subdomain.
+    """Return whether a normalized uri has this host or a subdomain of it.
 
-    A `host` without a port matches every port.
+    Without a port, `host` matches every port.
     """
     with_port = _host_and_port(key)
     without_port = _PORT.sub("", with_port)
@@ -54,10 +50,10 @@ def _host_and_port(key: str) -> str:
 
 
 def _is_normalized(uri: str) -> bool:
-    # Most uris pass this quick test.
-    if "%" in uri or "/." in uri:  # The path may have dot segments.
+    """Return True for most normalized uris, after a quick test."""
+    if "%" in uri or "/." in uri:
         return False
-    return bool(_COMMON_FORM.fullmatch(uri))
+    return bool(_USUAL_NORMALIZED_URI.fullmatch(uri))
 
 
 def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
@@ -65,7 +61,7 @@ def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
         authority, _, path = hierarchy[2:].partition("/")  # An empty path becomes "/".
         return f"//{_normalize_authority(scheme, authority)}{_normalize_path('/' + path)}"
     path = _normalize_path(hierarchy)
-    if path.startswith("//"):  # `//` would begin an authority (RFC 3986 section 3.3).
+    if path.startswith("//"):  # This would begin an authority (RFC 3986 section 3.3).
         return "/." + path
     return path
 
@@ -73,16 +69,16 @@ def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
 def _normalize_authority(scheme: str, authority: str) -> str:
     userinfo, at, host = authority.rpartition("@")
     name, colon, port = host.rpartition(":")
-    # `host:` without digits has the default port (RFC 3986 section 3.2.3).
+    # An empty port is the default port (RFC 3986 section 3.2.3).
     if colon and port in ("", _DEFAULT_PORTS.get(scheme)):
         host = name
     return _normalize_encoding(userinfo) + at + normalize_host(host)
 
 
 def normalize_host(host: str) -> str:
-    """Return a host, with or without a port, as in a normalized uri."""
+    """Normalize a host with or without a port."""
     encoded = _normalize_encoding(host.lower())
-    # Decoding may have added capitals, because `%41` is `A`.
+    # Decoding `%41` has added an `A`.
     return _normalize_encoding(encoded.lower())
 
 
@@ -108,7 +104,7 @@ def _normalize_one(match: re.Match[str]) -> str:
 
 
 def _remove_dot_segments(path: str) -> str:
-    """Remove `.` and `..` from a path that begins with a slash (RFC 3986 section 5.2.4)."""
+    """Remove `.` and `..` from an absolute path (RFC 3986 section 5.2.4)."""
     segments = path.split("/")[1:]
     result: list[str] = []
     for segment in segments:
