@@ -57,11 +57,8 @@ Value = str | tuple[str, ...]
 Fields = dict[str, Any]
 
 
-# --- Rules ---
-
-
 class _RuleBroken(Exception):
-    """A value breaks the rule of its field. The text says what it must be."""
+    """A value breaks the rule of its field."""
 
 
 def _check_string(value: object) -> str:
@@ -183,15 +180,8 @@ def _check_timestamp(value: object) -> str:
     return _format_rfc3339(moment)
 
 
-# --- Fields ---
-
-
-# gc=False spares the garbage collector.
 class Bookmark(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A bookmark with valid fields. Timestamps look like `2024-02-29T12:00:00Z`.
-
-    Fields with a default may be missing in files.
-    """
+    """A bookmark with valid fields. Timestamps look like `2024-02-29T12:00:00Z`."""
 
     id: str
     uri: str
@@ -225,7 +215,7 @@ PRIVATE = "private"  # Visitors do not see bookmarks with this tag.
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """The record that a bookmark was deleted, which is kept for ever."""
+    """A record of a deletion, which is kept for ever."""
 
     id: str
     deleted: str
@@ -298,9 +288,6 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 
-# --- Changes ---
-
-
 def create(fields: Fields, id: str) -> Bookmark:
     """Return a new bookmark with these fields. Raises Invalid without a uri."""
     if "uri" not in fields:
@@ -358,9 +345,6 @@ def _default_title(uri: str) -> str:
     return normalize(uri)[:MAX_TITLE]
 
 
-# --- Text ---
-
-
 def fold(text: str) -> str:
     """Remove case, for comparisons."""
     if text.isascii():
@@ -415,12 +399,8 @@ def cut_and_replace_unprintable(text: str) -> str:
 
 
 def split_tags(text: str) -> list[str]:
-    """Split at commas and line breaks."""
     trimmed = map(str.strip, re.split("[,\r\n]", text))
     return [tag for tag in trimmed if tag]
-
-
-# --- Time ---
 
 
 def timestamp(seconds: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 class StorageError(Exception):
-    """The base class."""
+    """The base of all errors."""
 
 
 class NotFound(StorageError):

@@ -38,9 +38,6 @@ class ReadFailed(BadFile):
     """A file could not be read. A later attempt may succeed."""
 
 
-# --- Reading ---
-
-
 def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_result]:
     """Return a file's bytes, and its status before they were read.
 
@@ -110,9 +107,6 @@ def is_missing(path: str | Path, folder: int | None = None) -> bool:
     except OSError:
         return False
     return False
-
-
-# --- Writing ---
 
 
 @contextmanager
@@ -245,18 +239,15 @@ def remove(name: str, folder: int) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-# --- Syncing ---
-
-
 def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextManager[int]:
-    """Open a folder for a `with` block. Raises OSError."""
+    """Like `open_file`. Raises OSError."""
     return open_file(path, _FOLDER_FLAGS, folder)
 
 
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
-    """Make the names of the files in an open folder durable. Raises OutcomeUnknown.
+    """Make the names of files in an open folder durable. Raises OutcomeUnknown.
 
-    Then sync the open file `synced_last`: XFS reports some errors only for files.
+    Then sync the file `synced_last`: XFS reports some errors only for files.
     """
     try:
         os.fsync(folder)
@@ -296,9 +287,6 @@ def file_system(descriptor: int) -> str:
     return ""
 
 
-# --- Folders and names ---
-
-
 def make_folder(path: Path) -> None:
     """Create a missing folder durably. Raises Full or Unavailable."""
     if path.is_dir():
@@ -327,12 +315,11 @@ def is_readable(data: Path) -> bool:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether this is a name that `Staged` has chosen."""
     return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether the writer of a temporary file must have crashed."""
+    """Return whether a temporary file's writer must have crashed."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from storage import files
-from storage.bookmark import Bookmark, fold_tag
+from storage.bookmark import Bookmark, Tombstone, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.index import Entry, Index, Item, State, TombstoneEntry
 from storage.known_files import SUFFIX, KnownFiles, id_of
@@ -32,8 +32,6 @@ class _Folders(NamedTuple):
 
 
 class _ChangedIds(NamedTuple):
-    """The ids of files that may have changed."""
-
     bookmarks: list[str]
     tombstones: list[str]
 
@@ -52,25 +50,23 @@ class Follower:
         """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
         self._forget_files()
-        self._must_rescan = True  # The next refresh compares all files.
+        self._must_rescan = True
 
     def _forget_files(self) -> None:
         self.index = Index({})
         self.folder_identity = self.watch.first_folder_identity
-        self._changed_at = 0.0  # The latest ctime of a file or folder.
+        self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
         self._tombstone_files = KnownFiles(self.folders.tombstones)
         self._error_by_id: dict[str, StorageError] = {}
         self._unreadable_ids: set[str] = set()
         self._retry_at = 0.0  # On the monotonic clock.
-        # The last uris of invalid files. No other bookmark may get these uris, because
-        # an editor may still be writing the files.
+        # An editor may still be writing an invalid file, so its last uri is reserved.
         self._reserved_uri_key_by_id: dict[str, str] = {}
 
     @property
     def state(self) -> State:
-        """The version and time of the last known change."""
-        return State(self.index.version, self._changed_at)
+        return State(self.index.version, self._latest_ctime)
 
     @property
     def created_at(self) -> float:
@@ -81,8 +77,7 @@ class Follower:
     def find(self, id: str) -> Entry | None:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
         if id in self._error_by_id and id not in self._unreadable_ids:
-            # A program may have corrected the file through a hard link, which inotify
-            # does not report.
+            # Inotify does not report a correction through a hard link.
             self.reread(id)
         if id in self._error_by_id:
             raise Unreadable(id, str(self._error_by_id[id]))
@@ -92,17 +87,12 @@ class Follower:
         return item
 
     def ids_of_uri_key(self, key: str) -> list[str]:
-        """Return the ids of the bookmarks that have a uri with this key, oldest first.
-
-        Bookmarks whose files have become invalid come last.
-        """
+        """Return the ids of the bookmarks with this uri, those with invalid files last."""
         ids = [entry.bookmark.id for entry in self.index.of_uri_key(key)]
         for id, reserved_key in self._reserved_uri_key_by_id.items():
             if reserved_key == key:
                 ids.append(id)
         return ids
-
-    # --- Refreshing ---
 
     def is_up_to_date(self) -> bool:
         """Return whether nothing has changed since the last refresh. Needs no mutex."""
@@ -131,7 +121,7 @@ class Follower:
         return self.index
 
     def refresh_readable(self) -> Index:
-        """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
+        """Like `refresh`, but raises Unavailable if no file can be read."""
         index = self.refresh()
         if self._unreadable_ids and not index.entries:
             raise Unavailable(
@@ -140,7 +130,7 @@ class Follower:
         return index
 
     def refresh_one(self, id: str) -> None:
-        """Bring at least this id up to date. Raises Unavailable."""
+        """Like `refresh`, but at least for this id."""
         if self.has_inotify():
             self.refresh()
         else:
@@ -209,17 +199,14 @@ class Follower:
                 other = tombstones.parent  # Removing `tombstones` changed its parent.
             return max(bookmarks.stat().st_ctime, other.stat().st_ctime)
 
-    # --- Reading files ---
-
     def _read(self, changed: _ChangedIds, folders_changed_at: float) -> None:
-        """Read these files and update the index. Raises Unavailable."""
-        self._note_time(folders_changed_at)
+        self._note_ctime(folders_changed_at)
         changed_tombstones = set(changed.tombstones)
         changed_items: dict[str, Item | None] = {}
         try:
             for id in dict.fromkeys([*changed.bookmarks, *changed.tombstones]):
                 item = self._read_item(id, id in changed_tombstones)
-                # `_read_item` returns the same object if the file is unchanged.
+                # For an unchanged file, `_read_item` returns the same object.
                 if item is not self.index.items.get(id):
                     changed_items[id] = item
         finally:  # An error must not lose the files that were read before it.
@@ -230,9 +217,9 @@ class Follower:
         try:
             item = None
             if has_changed_tombstone or self._may_have_tombstone(id):
-                item = self._read_file(self._tombstone_files, id, _new_tombstone_entry)
+                item = self._read_file(self._tombstone_files, id, decode_tombstone)
             if item is None:
-                item = self._read_file(self._bookmark_files, id, _new_bookmark_entry)
+                item = self._read_file(self._bookmark_files, id, decode_bookmark)
         except files.ReadFailed:
             self._unreadable_ids.add(id)
             return self._last_item_of_unreadable_file(id)
@@ -254,7 +241,6 @@ class Follower:
         return last  # Clients would take a missing bookmark for deleted.
 
     def _is_deleted(self, id: str) -> bool:
-        """Return whether a bookmark has a tombstone, valid or not, or has no file."""
         name = id + SUFFIX
         if os.path.lexists(self.folders.tombstones / name):
             return True
@@ -269,18 +255,18 @@ class Follower:
         self,
         known_files: KnownFiles,
         id: str,
-        new_item: Callable[[str, bytes, int, float], Item],
+        decode: Callable[[str, bytes], Bookmark | Tombstone],
     ) -> Item | None:
         began_ns = time.time_ns()
         try:
             data, status = files.read(f"{known_files.folder}/{id}{SUFFIX}")
             known_files.remember(id, status, began_ns)
-            self._note_time(status.st_ctime)
+            self._note_ctime(status.st_ctime)
             version = digest(data)
             last = self.index.items.get(id)
             if last and last.version == version and last.changed_at == status.st_ctime:
                 return last
-            return new_item(id, data, version, status.st_ctime)
+            return _new_item(decode(id, data), version, status.st_ctime)
         except FileNotFoundError:
             known_files.forget(id)
             return None
@@ -288,11 +274,9 @@ class Follower:
             self._note_error(known_files.folder, id, error)
             raise
 
-    # --- Noting changes ---
-
-    def _note_time(self, changed_at: float) -> None:
-        if changed_at > self._changed_at:
-            self._changed_at = changed_at
+    def _note_ctime(self, ctime: float) -> None:
+        if ctime > self._latest_ctime:
+            self._latest_ctime = ctime
             self.change_count += 1
 
     def _note_error(self, folder: Path, id: str, error: StorageError) -> None:
@@ -323,14 +307,10 @@ class Follower:
             self.index.change(id, item)
 
 
-def _new_bookmark_entry(id: str, data: bytes, version: int, changed_at: float) -> Entry:
-    return new_entry(decode_bookmark(id, data), version, changed_at)
-
-
-def _new_tombstone_entry(
-    id: str, data: bytes, version: int, changed_at: float
-) -> TombstoneEntry:
-    return TombstoneEntry(decode_tombstone(id, data), version, changed_at)
+def _new_item(record: Bookmark | Tombstone, version: int, changed_at: float) -> Item:
+    if isinstance(record, Tombstone):
+        return TombstoneEntry(record, version, changed_at)
+    return new_entry(record, version, changed_at)
 
 
 def new_entry(bookmark: Bookmark, version: int, changed_at: float) -> Entry:

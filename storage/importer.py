@@ -29,25 +29,20 @@ MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000
 
 # Skip reasons.
-IGNORED = "is no bookmark"  # Of a separator or an empty row.
-NOT_READ = "is not read"  # Of numbers of values instead of an entry.
+IGNORED = "is no bookmark"  # The entry is a separator or the like.
+NOT_READ = "is not read"  # The fields are the numbers of values that were not read.
 
-NOTE = "note"  # The field for a note about values of an entry that were not read.
+NOTE = "note"  # A field for what could not be read of the entry.
 
-# A line, 0 for the whole file, or a path like `bookmarks[3].children[0]`.
-Place = int | str
+Place = int | str  # A line, or a path like `bookmarks[3].children[0]`.
 
 
 class ImportedEntry(NamedTuple):
-    """An entry of an imported file, not checked yet.
+    """An entry of an imported file, not checked yet."""
 
-    For NOT_READ, `fields` has the number of values of each column or JSON member that
-    was not read.
-    """
-
-    place: Place
+    place: Place  # 0 for the whole file.
     fields: dict[str, object]
-    skip_reason: str = ""  # Empty for an entry to store.
+    skip_reason: str = ""
 
 
 class _Imported(NamedTuple):
@@ -64,7 +59,7 @@ class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     line: int = 0
     path: str = ""
-    value: str  # The uri or title of the entry.
+    value: str  # The uri or title.
     reason: str
 
     @property
@@ -73,16 +68,14 @@ class ReportedEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ImportReport(msgspec.Struct):
-    """What has become of how many entries."""
-
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-    ignored: int = 0  # Entries that are not bookmarks, such as separators.
+    ignored: int = 0  # Separators and the like.
     skipped: int = 0  # Entries that cannot be stored.
     noted: int = 0  # Entries stored with a value changed or left out.
-    entries: list[ReportedEntry] = []  # The first that were skipped or noted.
-    not_read: dict[str, int] = {}  # The numbers of values by column or JSON member.
+    entries: list[ReportedEntry] = []  # The first skipped and noted entries.
+    not_read: dict[str, int] = {}  # Numbers of values by column or JSON member.
 
     def summary(self) -> str:
         numbers = (
@@ -113,7 +106,7 @@ class Importer:
         """Import the entries in one transaction. Raises Busy, Full or Unavailable."""
         bookmarks = [entry for entry in entries if not entry.skip_reason]
         outcomes = iter(self._import_bookmarks(bookmarks))
-        # Report all entries in the order of the file.
+        # Report in the order of the file.
         for entry in entries:
             if entry.skip_reason == IGNORED:
                 self.report.ignored += 1

@@ -13,24 +13,23 @@ from storage.bookmark import PRIVATE, Bookmark, Tombstone
 from storage.numbers import Numbers
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
-UNTAGGED = ""  # The index has bookmarks without tags under this tag.
+UNTAGGED = ""  # Stands for the tag of bookmarks without tags.
 _VERSION_MODULUS = 1 << 128
 
 
 # gc=False spares the garbage collector, eq=False makes `in` and `==` fast.
 class Entry(msgspec.Struct, gc=False, eq=False):
-    """A bookmark with what the index derives from it and its file."""
+    """A bookmark with derived values."""
 
     bookmark: Bookmark
-    version: int  # The digest of the file's bytes.
+    version: int  # The digest of the file.
     uri_key: str  # The normalized uri.
     tags: tuple[str, ...]  # Folded, in the order of `bookmark.tags`.
-    changed_at: float  # The file's ctime. (`cp -a` sets an old mtime.)
-    text: str = ""  # All fields as one folded text, set by the first search.
+    changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
+    text: str = ""  # All fields folded, set by the first search.
 
     @property
     def sort_key(self) -> str:
-        """The time of creation, then the id."""
         return self.bookmark.created + self.bookmark.id
 
     @property
@@ -44,15 +43,12 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
 
 class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """A tombstone with the digest and the ctime of its file."""
-
     tombstone: Tombstone
     version: int
     changed_at: float
 
     @property
     def sort_key(self) -> str:
-        """The time of deletion, then the id."""
         return self.tombstone.deleted + self.tombstone.id
 
     @property
@@ -61,7 +57,7 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def is_public(self) -> bool:
-        """Whether visitors may know of the bookmark that was deleted."""
+        """Whether visitors may see the deletion."""
         return not self.tombstone.private
 
 
@@ -75,7 +71,7 @@ class State(msgspec.Struct, frozen=True):
     """The version and time of a collection, by which clients notice changes."""
 
     version: int  # Every change of a file changes it.
-    changed_at: float  # When a file or folder last changed, in Unix seconds.
+    changed_at: float  # The latest ctime, in Unix seconds.
 
 
 class SortedList(Generic[_Sorted]):
@@ -120,7 +116,6 @@ class Index:
     """
 
     def __init__(self, items: Mapping[str, Item]) -> None:
-        """Index these items by their ids."""
         self.items = dict(items)
         entries = [item for item in items.values() if isinstance(item, Entry)]
         entries.sort(key=sort_key_of)
@@ -134,7 +129,7 @@ class Index:
 
         # A sum, which `change` can update without the other items.
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
-        # The latest ctime of all present and former items, in Unix seconds.
+        # The latest ctime of present and former items.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
         self._cached_latest: str | None = None
 
@@ -169,7 +164,7 @@ class Index:
         return self._tombstones.read()
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids of bookmarks and tombstones that have this number."""
+        """Return the ids with this number, also of tombstones."""
         return self._numbers.ids_of(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:
@@ -182,7 +177,6 @@ class Index:
         return self._by_uri_key.get(uri_key, ())
 
     def count(self, tag: str) -> int:
-        """Return how many bookmarks `of_tag` returns."""
         return len(self._by_tag.get(tag, ()))
 
     def tag_counts(self) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""The writers' lock of a data folder, and open descriptors of its folders."""
+"""Lock a data folder for writers."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ _BUSY_TEXT = (
 
 
 class OpenFolders:
-    """Descriptors of a data folder and its subfolders, valid even if these are moved."""
+    """Descriptors of a data folder, valid even if the folder is moved."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
         """Open the folders. Closing `opened` closes them. Raises Unavailable."""
@@ -56,7 +56,7 @@ class OpenFolders:
 
     @property
     def identity(self) -> tuple[int, int] | None:
-        """The device and inode of the folder of bookmarks."""
+        """The device and inode of `bookmarks`."""
         return _identity(self.bookmarks)
 
     def require_in_place(self) -> None:
@@ -82,36 +82,30 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 
 
 class Lock:
-    """An exclusive lock on a data folder, for all threads and processes.
-
-    Whoever waits for the lock gets it before the last holder can get it again.
-    """
+    """An exclusive lock on a data folder, for all threads and processes."""
 
     def __init__(self) -> None:
         self._thread_lock = _FairLock()
-        self._held_at = 0.0  # When this process last held the lock.
+        self._last_held_at = 0.0
         self._locked_descriptors: set[int] = set()
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
-        """Hold the lock for a `with` block.
-
-        Raises Unavailable, or Busy if no thread gets the lock for LOCK_SECONDS.
-        """
+        """Raises Unavailable, or Busy if no thread gets the lock for LOCK_SECONDS."""
         asked_at = time.monotonic()
 
         def is_timed_out() -> bool:
-            last_progress_at = max(asked_at, self._held_at)
+            last_progress_at = max(asked_at, self._last_held_at)
             return time.monotonic() > last_progress_at + LOCK_SECONDS
 
         with self._thread_lock.hold(is_timed_out):
             self._lock_bookmarks_in_turn(folders, is_timed_out)
-            self._held_at = time.monotonic()
+            self._last_held_at = time.monotonic()
             try:
                 yield
             finally:
                 self._unlock(folders.bookmarks)
-                self._held_at = time.monotonic()
+                self._last_held_at = time.monotonic()
 
     def _lock_bookmarks_in_turn(
         self, folders: OpenFolders, is_timed_out: Callable[[], bool]
@@ -124,7 +118,7 @@ class Lock:
             self._unlock(folders.data)
 
     def _lock(self, folder: int, is_timed_out: Callable[[], bool]) -> None:
-        # Before locking, so that a child that is forked meanwhile closes its copy.
+        # A child that is forked during `_flock` must close its copy.
         self._locked_descriptors.add(folder)
         try:
             _flock(folder, is_timed_out)
@@ -133,7 +127,7 @@ class Lock:
             raise
 
     def _unlock(self, folder: int) -> None:
-        # Closing the folder would not unlock it while a forked child has a copy.
+        # Closing alone would not unlock while a forked child has a copy.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
         self._locked_descriptors.discard(folder)
@@ -155,7 +149,6 @@ class _FairLock:
 
     @contextmanager
     def hold(self, is_timed_out: Callable[[], bool]) -> Iterator[None]:
-        """Hold the lock for a `with` block. Raises Busy when `is_timed_out`."""
         self._acquire(is_timed_out)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Read and select the bookmarks of an index."""
+"""Read and select bookmarks."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,14 +16,10 @@ _MAX_CACHED_TAG_COUNTS = 50
 
 
 class Reader:
-    """The bookmarks in the index of a follower."""
-
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
         self._cached_tag_counts: TagCountCache = {}
         self._cached_change_count = follower.change_count
-
-    # --- After a refresh of the index ---
 
     def get(self, id: str) -> Entry:
         """Return a bookmark. Raises NotFound, Gone or Unreadable."""
@@ -35,7 +31,6 @@ class Reader:
         return entry
 
     def raise_if_deleted(self, id: str) -> None:
-        """Raise Gone if the bookmark of this id was deleted."""
         with suppress(NotFound):
             self.get(id)
 
@@ -88,8 +83,6 @@ class Reader:
             untagged = index.count(UNTAGGED)
             return index.tag_counts(), untagged, self._follower.state
 
-    # --- Refreshing ---
-
     @property
     def change_count(self) -> int:
         """A number that each change increases."""
@@ -105,8 +98,6 @@ class Reader:
             with self._follower.mutex:
                 self._follower.refresh()
         return self._follower.change_count
-
-    # --- Without a refresh ---
 
     def count(self, tag: str) -> int:
         """Return the number of bookmarks with this folded tag."""

@@ -53,19 +53,15 @@ _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 class Text(msgspec.Struct, frozen=True):
-    """The bookmark has this folded word or phrase."""
-
-    text: str
+    text: str  # A folded word or phrase.
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """The bookmark has this folded tag."""
-
-    tag: str
+    tag: str  # Folded.
 
 
 class OnlyTags(msgspec.Struct, frozen=True):
-    """The bookmark has no other folded tags."""
+    """The bookmark has no other tags."""
 
     tags: frozenset[str]
 
@@ -77,15 +73,11 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class CreatedSince(msgspec.Struct, frozen=True):
-    """The bookmark was created since the start of a date such as `2024-03`."""
-
-    date: str
+    date: str  # A day, month or year, such as `2024-03`.
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    """The bookmark was created before the start of a date."""
-
-    date: str
+    date: str  # A day, month or year.
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -295,7 +287,7 @@ _END = ""  # A token that follows all others.
 
 
 class _Parser:
-    """A recursive-descent parser with a method for each rule of the grammar."""
+    """A recursive-descent parser."""
 
     def __init__(self, tokens: list[Term | str]) -> None:
         terms = [token for token in tokens if not isinstance(token, str)]
@@ -356,7 +348,7 @@ class _Parser:
         return self._rest[0]
 
     def _skip(self, token: str) -> bool:
-        """Skip this token if it is next, and return whether it was."""
+        """Skip this token if it is next. Return whether it was."""
         is_next = self._peek() == token
         if is_next:
             self._rest.popleft()

@@ -45,8 +45,7 @@ class Store(Reader):
     ) -> None:
         """Create missing folders. Raises Unavailable or Full.
 
-        `one_machine`: no other machine writes to the folder. `keep_deleted`: the days
-        to keep deleted bookmarks, or None for ever.
+        `one_machine`: no other machine writes to the folder. `keep_deleted`: see `Trash`.
         """
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
@@ -59,7 +58,7 @@ class Store(Reader):
         _STORES.add(self)
 
     def reset_in_child(self) -> None:
-        """Give a forked child locks of its own. It cannot release those of its parent."""
+        """Make new locks in a forked child, which cannot release those of its parent."""
         self._writer_lock.close_in_child()
         self._prepare_for_process()
 
@@ -82,7 +81,7 @@ class Store(Reader):
     def transaction(self) -> Iterator[Transaction]:
         """Lock the folder for a `with` block, and store its changes at the end.
 
-        If the block raises an error, nothing is stored. If storing raises Busy, Full or
+        If the block fails, nothing is stored. If storing raises Busy, Full or
         Unavailable, some changes may be stored.
         """
         # Read changed files before locking. Without inotify, all files would then be
@@ -129,7 +128,7 @@ class Store(Reader):
 
 
 class Rehearsal(Store):
-    """A store for a dry run, which stores no changes."""
+    """A store for a dry run."""
 
     _rehearsed: Transaction | None = None
 

@@ -72,8 +72,6 @@ class Transaction:
         self._folders_to_sync: list[_FolderToSync] = []
         self._open_until_synced = ExitStack()
 
-    # --- Reading ---
-
     @property
     def state(self) -> State:
         """The state of the collection before this transaction."""
@@ -117,8 +115,6 @@ class Transaction:
                 return entry
         return None
 
-    # --- Changing ---
-
     def mint(self) -> str:
         """Return an unused id with an unused number."""
         while True:
@@ -132,7 +128,7 @@ class Transaction:
     def add(self, bookmark: Bookmark, restored_content: bytes = b"") -> Entry:
         """Store a new bookmark, with the unknown members of `restored_content`.
 
-        Raises Conflict if a bookmark has the uri or id; otherwise like `put`.
+        Raises Conflict, Gone, Unreadable or Invalid.
         """
         if self.find(bookmark.id):
             raise Conflict(bookmark.id)
@@ -141,11 +137,7 @@ class Transaction:
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
         """Store a bookmark in place of `before`, or as a new bookmark.
 
-        - Raises Conflict if another bookmark has the uri or id.
-        - Raises Gone if the bookmark was deleted.
-        - Raises Unreadable if a file of the id or uri cannot be used.
-        - Raises Busy if another program has just changed the file.
-        - Raises Invalid if the file would be too large.
+        Raises Conflict, Gone, Unreadable, Busy, or Invalid if the file would be too large.
         """
         if before is None:
             return self.add(bookmark)
@@ -190,20 +182,19 @@ class Transaction:
             self._ids_to_clean_up.append(entry.bookmark.id)
 
     def remove_restored(self, id: str) -> None:
-        """Let `remove_files` remove the old file of a restored bookmark."""
+        """Remove a restored bookmark's old file later."""
         self._ids_to_clean_up.append(id)
 
     def erase(self, id: str) -> None:
-        """Let `remove_files` remove the file of a deleted bookmark."""
+        """Remove a deleted bookmark's file later."""
         self._ids_to_erase.append(id)
 
-    # --- Storing, in three phases: publish, sync, remove_files ---
+    # Storing has three phases: publish, sync, remove_files.
 
     def publish(self) -> None:
         """Write and sync all new files, then give them their names.
 
-        Raises Busy if another program has changed a file, or OutcomeUnknown if some
-        changes may be stored.
+        Raises Busy, Full, Unavailable, or OutcomeUnknown if some changes may be stored.
         """
         with ExitStack() as opened:
             bookmarks = self._stage_bookmarks(opened)
@@ -213,9 +204,9 @@ class Transaction:
             tombstone_files = [staged.descriptor for _, staged in tombstones]
             files.sync(bookmark_files + tombstone_files)
             if bookmark_files:
-                self._sync_later(self.folders.bookmarks, bookmark_files[0])
+                self._sync_folder_later(self.folders.bookmarks, bookmark_files[0])
             if tombstone_files:
-                self._sync_later(self.folders.open_tombstones(), tombstone_files[0])
+                self._sync_folder_later(self.folders.open_tombstones(), tombstone_files[0])
             try:
                 self._publish_bookmarks(bookmarks)
                 self._publish_tombstones(tombstones)
@@ -249,8 +240,7 @@ class Transaction:
                 descriptors.append(opened.enter_context(file))
         return descriptors
 
-    def _sync_later(self, folder: int, new_file: int) -> None:
-        """Let `sync` call `files.sync_folder`."""
+    def _sync_folder_later(self, folder: int, new_file: int) -> None:
         with files.translate_disk_errors():
             copy = os.dup(new_file)  # `publish` closes `new_file`.
         self._open_until_synced.callback(files.close, copy)
@@ -299,8 +289,6 @@ class Transaction:
             remove_deleted(self.folders, ids)
             files.sync_folder(self.folders.bookmarks)
 
-    # --- Files ---
-
     def _sync_tombstone(self, id: str) -> None:
         folder = self.folders.open_tombstones()
         with files.translate_disk_errors():
@@ -308,7 +296,7 @@ class Transaction:
                 files.sync_folder(folder, descriptor)
 
     def _read_unchanged(self, found: Entry) -> bytes:
-        """Return the content of a bookmark's file. Raises Busy if the file has changed."""
+        """Return a file's content. Raises Busy if the file has changed."""
         name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
             content, _ = files.read(name, self.folders.bookmarks)

@@ -34,14 +34,12 @@ def check_keep_deleted(days: int) -> None:
 
 
 class DeletedBookmark(NamedTuple):
-    """A deleted bookmark that can be restored."""
-
     bookmark: Bookmark
-    deleted: str  # The timestamp of the deletion.
+    deleted: str  # When.
 
 
 class Trash:
-    """The files of deleted bookmarks, kept for some days, or for None for ever."""
+    """The files of deleted bookmarks, kept for `keep_deleted` days, or None for ever."""
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
@@ -53,7 +51,7 @@ class Trash:
     def find(
         self, limit: int, offset: int
     ) -> tuple[list[DeletedBookmark], int]:
-        """Return a page of the deleted bookmarks, last deleted first, and their total.
+        """Return a page of deleted bookmarks, latest first, and the total.
 
         Raises Unavailable.
         """
@@ -87,9 +85,9 @@ class Trash:
         return bool(self._expired())
 
     def expire(self, folders: OpenFolders) -> None:
-        """Remove up to MAX_EXPIRED files of expired bookmarks from a locked folder.
+        """Remove up to MAX_EXPIRED expired files from a locked folder.
 
-        After an error, these files stay until the service is restarted.
+        After an error, they stay until the service is restarted.
         """
         expired = self._expired()
         if not expired:
@@ -134,7 +132,6 @@ def days_ago(days: int) -> str:
 
 
 def _is_bookmark(id: str, folders: OpenFolders) -> bool:
-    """Return whether the file of an id is valid."""
     try:
         data, _ = files.read(id + SUFFIX, folders.bookmarks)
         decode_bookmark(id, data)
@@ -146,15 +143,14 @@ def _is_bookmark(id: str, folders: OpenFolders) -> bool:
 def restore(transaction: Transaction, id: str) -> Entry:
     """Store a deleted bookmark under a new id.
 
-    Raises NotFound if it is not in the trash, Conflict if another bookmark has its
-    uri, or Unreadable.
+    Raises NotFound, Unreadable, or Conflict if another bookmark has the uri.
     """
     content = _read_deleted(transaction, id)
     try:
         deleted = decode_bookmark(id, content)
     except Invalid as error:
         raise Unreadable(id, str(error)) from None
-    # Clients that ask for recent changes must find the restored bookmark.
+    # Clients that ask for recent changes must find the bookmark.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=transaction.mint(), modified=modified)
     entry = transaction.add(bookmark, content)
@@ -163,10 +159,7 @@ def restore(transaction: Transaction, id: str) -> Entry:
 
 
 def erase(transaction: Transaction, id: str) -> None:
-    """Remove the file of a deleted bookmark.
-
-    Raises NotFound if it is not in the trash, or Unreadable.
-    """
+    """Remove a deleted bookmark's file. Raises NotFound or Unreadable."""
     _read_deleted(transaction, id)
     transaction.erase(id)
 

@@ -66,7 +66,7 @@ class Watch:
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
-        """Prepare to watch folders. Only the first folder must exist."""
+        """Only the first folder must exist."""
         # os.lstat is faster with strings than with paths.
         self._folders = [str(folder) for folder in folders]
         self._identities_when_opened: list[Identity | None] = [None] * len(folders)
@@ -76,7 +76,6 @@ class Watch:
 
     @property
     def is_open(self) -> bool:
-        """Whether inotify is in use."""
         return self._inotify is not None
 
     @property
@@ -84,7 +83,7 @@ class Watch:
         return self._identities_when_opened[0]
 
     def read_events(self) -> list[Event] | None:
-        """Return the changes since the last call, or None if some are not known.
+        """Return the changes since the last call, or None if some are unknown.
 
         Raises Unavailable.
         """
@@ -163,9 +162,9 @@ def _size_of_queue(inotify: "INotify") -> int:
 
 
 def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
-    """Return whether inotify reports every change in a folder. Raises OSError.
+    """Return whether inotify reports every change in a folder, or log a warning.
 
-    Logs a warning if the folder may be shared with other machines.
+    Raises OSError.
     """
     with files.open_folder(folder) as descriptor:
         type = files.file_system(descriptor)
@@ -177,7 +176,6 @@ def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
 
 @functools.cache
 def warn_once(text: str) -> None:
-    """Log a warning once in a process."""
     log.warning(text)
 
 
