@@ -63,8 +63,8 @@ class Transaction:
         self._put_id_by_uri_key: dict[str, str] = {}
         self._put_numbers: set[int] = set()
         self._deleted_by_id: dict[str, Entry] = {}
-        # Other programs may have written these files without a sync.
-        self._unchanged_ids: set[str] = set()
+        # Unchanged files, which other programs may have written without a sync.
+        self._ids_to_sync: set[str] = set()
         self._ids_to_erase: list[str] = []  # Raises if a file cannot be removed.
         self._ids_to_clean_up: list[str] = []  # Only logs if a file cannot be removed.
 
@@ -142,7 +142,7 @@ class Transaction:
         if before is None:
             return self.add(bookmark)
         if bookmark is before.bookmark:
-            self._unchanged_ids.add(bookmark.id)
+            self._ids_to_sync.add(bookmark.id)
             return before
         return self._put(bookmark, self._content_of(before), before)
 
@@ -233,7 +233,7 @@ class Transaction:
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
         descriptors = []
-        for id in self._unchanged_ids - self._put_by_id.keys():
+        for id in self._ids_to_sync - self._put_by_id.keys():
             name = id + SUFFIX
             with files.translate_disk_errors(f"The file {name} cannot be synced"):
                 file = files.open_file(name, folder=self.folders.bookmarks)
