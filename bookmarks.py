@@ -101,7 +101,7 @@ def _respond_list(
 ) -> Response:
     state = listing.selection.state
     response = respond(request, format, state, write(listing))
-    if response.status == OK:  # Not 304.
+    if response.status == OK:
         response.headers |= listing.headers
     return response
 
@@ -192,7 +192,7 @@ def post_one(service: Service, request: Request, id: str) -> Response:
     """POST /{id}: update the given fields."""
     service.store.get(id)  # Respond 404 or 410 even if the body is invalid.
     body = read_fields(request, formats.POST_READERS, SEND_FILES_TEXT)
-    fields = rules.clean_changes(body, id)
+    fields = rules.clean_changes(body, id_in_address=id)
     format = negotiate(request, formats.ONE_BOOKMARK)
     return _respond_stored(service, request, format, _update(service, request, id, fields))
 
@@ -202,7 +202,7 @@ def put(service: Service, request: Request, id: str) -> Response:
     service.store.raise_if_deleted(id)  # Respond 410 even if the body is invalid.
     body = read_fields(request, formats.PUT_READERS)
     required = [(name, "is required") for name in WRITABLE_FIELDS]
-    fields = rules.clean_changes(body, id, required)
+    fields = rules.clean_changes(body, id_in_address=id, required=required)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as transaction:
         before = transaction.find(id)
@@ -455,7 +455,7 @@ def _default_application() -> WSGIApplication:
 def application(
     environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """Serve a WSGI request as the environment variables configure it."""
+    """Serve a WSGI request. Environment variables are the settings."""
     return _default_application()(environ, start_response)
 
 

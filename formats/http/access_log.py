@@ -45,12 +45,12 @@ class AccessLog:
 
 
 def _escape(text: str) -> str:
-    """Escape line breaks and the like, with which a client could forge lines."""
+    """Escape characters with which a client could forge log lines."""
     return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address, and the data folder's host if there are several."""
+    """Return the client's address, and the host if there are several."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:_MAX_ADDRESS_CHARACTERS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

@@ -32,7 +32,7 @@ _Key = tuple[bool | str | None, ...]
 
 
 class _Cached(NamedTuple):
-    change_count: int  # The store's, before the response was made.
+    change_count: int  # The store's.
     response: Response
 
 
@@ -50,7 +50,7 @@ class ResponseCache:
         has_tokens: bool,
         make_response: Callable[[Request], Response],
     ) -> Response:
-        """Return a cached or a new response. Raises Unavailable."""
+        """Return a cached or new response. Raises Unavailable."""
         key = _key(request, has_tokens)
         if key is None:
             return make_response(request)
@@ -59,7 +59,7 @@ class ResponseCache:
             current_count = self.store.refresh()
             if cached.change_count == current_count:
                 return cached.response
-        # The store may change while the response is made.
+        # Read first, because the store may change while the response is made.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))
@@ -89,7 +89,7 @@ def make_caches(store: Store) -> Caches:
 
 
 def _key(request: Request, has_tokens: bool) -> _Key | None:
-    """Return the key of the response, or None if it must not be cached."""
+    """Return None for a response that must not be cached."""
     environ = request.environ
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
         return None

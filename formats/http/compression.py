@@ -6,7 +6,7 @@ import gzip
 from webob import Request
 from webob.acceptparse import AcceptEncodingValidHeader, create_accept_encoding_header
 
-from formats.http.negotiation import MAX_ACCEPT
+from formats.http.negotiation import MAX_ACCEPT_CHARACTERS
 from formats.http.response import Response
 
 _MIN_BYTES = 1024  # Smaller bodies fit into one network packet.
@@ -16,9 +16,9 @@ GZIP_TAG_SUFFIX = "-gzip"
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Read Accept-Encoding (RFC 9110 section 12.5.3)."""
+    """Return whether Accept-Encoding has gzip (RFC 9110 section 12.5.3)."""
     accepted = request.environ.get("HTTP_ACCEPT_ENCODING", "")
-    return _header_accepts_gzip(accepted[:MAX_ACCEPT])
+    return _header_accepts_gzip(accepted[:MAX_ACCEPT_CHARACTERS])
 
 
 @functools.lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# The application sets it in the environ of visitors' requests.
+# Set in the environ of visitors' requests.
 VISITOR_VARIABLE = "bookmarks.visitor"
 # RFC 9110 section 8.8.3. WebOb's parser misses "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
@@ -67,7 +67,7 @@ def _respond_with_tag(
         if _is_not_modified(request, format, resource, tag):
             return Response(NOT_MODIFIED, validators)
     response = respond_with(format.media_type, b"".join(chunks))
-    if format.download_name:  # RFC 6266 section 4
+    if format.download_name:
         disposition = f'attachment; filename="{format.download_name}"'
         response.headers["Content-Disposition"] = disposition
     response.headers |= validators
@@ -90,11 +90,11 @@ def _entity_tag(request: Request, format: Format, resource: Resource, field: str
 
 
 def _last_modified(resource: Resource) -> int:
-    # It must not be in the future (RFC 9110 section 8.8.2.1).
+    """Return a time that is not in the future (RFC 9110 section 8.8.2.1)."""
     return int(min(resource.changed_at, time.time()))
 
 
-@functools.lru_cache(maxsize=1024)  # Formatting a date is slow.
+@functools.lru_cache(maxsize=1024)
 def _http_date(seconds: int) -> str:
     return formatdate(seconds, usegmt=True)
 
@@ -154,7 +154,7 @@ def _matches(
     for weak, tag in _ENTITY_TAG.findall(header):
         if weak and not accepts_weak:
             continue
-        version, _, _format = tag.partition(".")
+        version = tag.partition(".")[0]
         if version == current_version:
             return True
     return False

@@ -1,4 +1,4 @@
-"""Many data folders in one process: the folder `ROOT/{host}` for each host name."""
+"""Many data folders in one process: `ROOT/{host}` for each host name."""
 
 import functools
 import os
@@ -74,7 +74,7 @@ class OpenStores:
         self._caches: OrderedDict[_Identity, Caches] = OrderedDict()
 
     def get(self, folder: HostFolder) -> Caches:
-        """Return the store of a folder and its response caches. Raises Unavailable."""
+        """Return the caches of a folder. Raises Unavailable."""
         key = folder.identity
         caches = self._caches.get(key)
         if caches is None:
@@ -111,7 +111,7 @@ class HostApplication:
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing. Each folder is opened by its first request."""
+        """Do nothing. The first request for a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)

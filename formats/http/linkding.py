@@ -266,9 +266,6 @@ def _find_id(store: Store, number: str) -> str:
     return ids[0]
 
 
-# --- Fixed documents and health ---
-
-
 def get_profile(service: Service, request: Request) -> Response:
     """GET /api/user/profile/: fixed settings."""
     return _respond(shapes.PROFILE)
@@ -286,9 +283,6 @@ def get_health(service: Service, request: Request) -> Response:
         return _respond(document)
     document["status"] = "unhealthy"
     return _respond(document, "503 Service Unavailable")
-
-
-# --- Reading and responding ---
 
 
 def _read_document(request: Request, keys: Iterable[str]) -> dict[str, object]:

@@ -31,7 +31,7 @@ LINKDING_SPACE = "\N{NO-BREAK SPACE}"
 # linkding's notes are stored in the description, below this line.
 _NOTES_LINE = "Notes:"
 _URL_EXISTS_TEXT = "A bookmark with this URL already exists."
-# The statuses of this service for which linkding has another one.
+# This service's statuses, and those of linkding for the same errors.
 LINKDING_STATUS_BY_STATUS = {409: 400, 410: 404, 422: 400}
 
 # The settings of a linkding user.
@@ -49,9 +49,6 @@ PROFILE: Document = {
     "search_preferences": {"sort": "added_desc", "shared": "off", "unread": "off"},
     "version": LINKDING_VERSION,
 }
-
-
-# --- Documents to send ---
 
 
 def bookmark_document(bookmark: Bookmark) -> Document:
@@ -126,9 +123,6 @@ def problem_document(problem: Problem) -> Document:
         key = _KEY_BY_FIELD.get(field, field)
         reasons_by_key.setdefault(key, []).append(reason)
     return reasons_by_key
-
-
-# --- Documents that a client has sent ---
 
 
 def fields_to_store(

@@ -119,9 +119,9 @@ _Action = Callable[[Transaction, Entry], None]
 class _Attempt(NamedTuple):
     """The outcome of an action on one bookmark."""
 
-    entry: Entry  # The bookmark before the action.
-    is_newer: bool = False  # Left alone: another client has changed the bookmark.
-    error: StorageError | None = None  # Left alone because of this error.
+    entry: Entry  # Before the action.
+    is_newer: bool = False  # Another client has changed the bookmark meanwhile.
+    error: StorageError | None = None
 
 
 def _act_unless_newer(

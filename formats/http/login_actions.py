@@ -66,18 +66,13 @@ def log_in(service: Service, request: Request) -> Response:
 
 
 def _respond_after_login(site: Site, target: str, pending_fields: Parameters) -> Response:
-    """Respond to what the user did before the login.
-
-    - After opening a page: redirect to it.
-    - After saving a bookmark: let the browser send the form again.
-    - After another form, which may delete bookmarks: ask for confirmation.
-    """
     if not pending_fields:
         return see_other(site.url + target)
     if target.startswith(_BOOKMARK_FORMS):
         response = see_other(site.url + target)
-        response.status = "307 Temporary Redirect"  # 303 would not send the form.
+        response.status = "307 Temporary Redirect"  # The browser sends the form again.
         return response
+    # Ask before sending another form, which may delete bookmarks.
     return respond_with(HTML, write_pending_form(site, target, pending_fields))
 
 
@@ -107,7 +102,6 @@ def _raise_404_without_tokens(service: Service) -> None:
 
 
 def _cookie(request: Request, site: Site, value: str, seconds: int) -> str:
-    """Return the value of Set-Cookie. With 0 seconds, it deletes the cookie."""
     attributes = [
         f"{LOGIN_COOKIE}={value}",
         f"Path={site.path or '/'}",

@@ -1,6 +1,6 @@
 """Show the login page in place of a page that needs a login.
 
-Pending fields are those of a form sent without a login. They are sent again after it.
+Pending fields are those of a form sent without a login, to be sent again after it.
 """
 
 import re
@@ -18,7 +18,7 @@ from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
 MAX_LOGIN_FORM = MAX_BODY + 65_536  # Bytes of pending fields, and of `token` and `next`.
-_TARGET = re.compile("/[!-~]*")
+_TARGET = re.compile("/[!-~]*")  # Printable ASCII.
 # Browsers take `//name` and `/\name` for another host.
 _UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
 # With `%`, because the query may be encoded already.
@@ -29,7 +29,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
     pending_fields = _read_pending_fields(request)
     target = _requested_page(request)
     if request.method == "POST" and not pending_fields:
-        # No form can be sent again.
+        # There is no form to send again.
         target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending_fields))
 

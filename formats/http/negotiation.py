@@ -12,8 +12,7 @@ from formats.http.response import HTTPError
 from formats.listing import Parameters
 from storage.query import first_values
 
-# Characters. Parsing longer headers is slow.
-MAX_ACCEPT = 4096
+MAX_ACCEPT_CHARACTERS = 4096  # Parsing longer headers is slow.
 # A parameter of a media type. Possessive quantifiers keep the search linear.
 _PARAMETER_EXCEPT_Q = re.compile(
     r"""
@@ -55,7 +54,7 @@ def _format_of_name(name: str, offered: Iterable[Format]) -> Format:
 def accepted_format(request: Request, offered: Iterable[Format]) -> Format | None:
     """Return the format that Accept prefers, or None if it accepts none."""
     accept = request.environ.get("HTTP_ACCEPT", "")
-    if len(accept) > MAX_ACCEPT:
+    if len(accept) > MAX_ACCEPT_CHARACTERS:
         accept = ""
     return _parse_accept(accept, tuple(offered))
 
@@ -83,7 +82,7 @@ def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Form
     lower_accept = accept.lower()
     for format in without_downloads:
         for alias in format.aliases:
-            # Only if Accept names the alias: `text/*` must not select `text/xml`.
+            # `text/*` must not select the alias `text/xml`.
             if alias in lower_accept:
                 by_type[alias] = format
     return by_type

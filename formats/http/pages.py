@@ -1,4 +1,4 @@
-"""The handlers of the paths below `/-/`, which are pages and forms for people."""
+"""The handlers of pages and forms: the paths below `/-/`."""
 
 import functools
 import re
@@ -30,8 +30,6 @@ from storage.bookmark import split_tags
 from storage.importer import Importer
 from storage.index import Entry
 from storage.query import parse_query
-
-# --- Opening forms ---
 
 
 def show_add(service: Service, request: Request) -> Response:
@@ -68,9 +66,6 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     return response
 
 
-# --- Forms of one bookmark ---
-
-
 @form_handler(refused_form.write_refused)
 def add(service: Service, request: Request, sent: Fields) -> Response:
     """POST /-/add: store a new bookmark."""
@@ -102,9 +97,6 @@ def edit(service: Service, request: Request, sent: Fields, bookmark: str) -> Res
             return respond_page(page, "412 Precondition Failed")
         entry = transaction.put(rules.update(entry.bookmark, changes), entry)
     return _return_from(service, request, form, entry)
-
-
-# --- Forms of many bookmarks ---
 
 
 def import_file(service: Service, request: Request) -> Response:

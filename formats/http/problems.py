@@ -1,4 +1,4 @@
-"""Errors as responses: problem documents (RFC 9457) for programs, pages for browsers."""
+"""Errors as responses: problem documents (RFC 9457), or pages for browsers."""
 
 import logging
 import secrets
@@ -69,7 +69,7 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Respond to an error with a problem document, or with a page for a browser."""
+    """Respond with a problem document, or with a page for a browser."""
     problem = problem_of(request, error, site)
     response = _represent(request, problem, site)
     response.status = problem.status_line
@@ -95,7 +95,7 @@ def _represent(request: Request, problem: Problem, site: Site) -> Response:
 
 def _document(problem: Problem) -> bytes:
     document: dict[str, object] = {
-        "type": "about:blank",  # RFC 9457 section 4.2.1
+        "type": "about:blank",
         "title": problem.title,
         "status": problem.status,
         "detail": problem.detail,

@@ -1,4 +1,7 @@
-"""Read the query and the body of a request."""
+"""Read the query and the body of a request.
+
+Errors are raised as HTTPError, Malformed or Invalid.
+"""
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
@@ -32,7 +35,7 @@ URI_MISSING_TEXT = f"is required. {SEND_FILES_TEXT}"
 
 
 def query_parameters(request: Request) -> Parameters:
-    """Return the pairs of the query. Raises Malformed."""
+    """Return the names and values in the query."""
     query = request.environ.get("QUERY_STRING")
     if not query:
         return []
@@ -44,7 +47,7 @@ def query_parameters(request: Request) -> Parameters:
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the pairs of a form. Raises HTTPError, Malformed or Invalid."""
+    """Return the names and values in a form."""
     media_type, parameters = _check_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -55,16 +58,13 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 def read_fields(
     request: Request, readers: Mapping[str, formats.Reader], hint: str = ""
 ) -> dict[str, object]:
-    """Return the fields in the body. Raises HTTPError, Malformed or Invalid.
-
-    The error for a wrong media type ends with the hint.
-    """
+    """Return the fields in the body. The hint ends the error for a wrong media type."""
     media_type, parameters = _check_type(request, readers, hint=hint)
     return readers[media_type](_read_body(request), parameters)
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the body as the value of a field. Raises HTTPError or Malformed."""
+    """Return the body as the value of a field."""
     media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -75,16 +75,10 @@ def read_field(request: Request, field: str) -> object:
     return value
 
 
-# --- Files ---
-
-
 def read_files(request: Request) -> Iterator[ImportedEntry]:
-    """Read the file in the body, or the files in a form.
-
-    Raises HTTPError, Malformed or Invalid.
-    """
+    """Read the file in the body, or the files in a form."""
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # A form has more than the files.
+    # A form also has boundaries and headers.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -130,9 +124,6 @@ def _too_many(limit: int, items: str) -> HTTPError:
     )
 
 
-# --- The headers that describe a body ---
-
-
 def _check_type(
     request: Request, accepted: Collection[str], default: str = "", hint: str = ""
 ) -> tuple[str, dict[str, str]]:
@@ -158,15 +149,11 @@ def _refuse_compressed_or_partial(request: Request) -> None:
         detail = "Send the body without Content-Encoding. It must not be compressed."
         raise HTTPError(415, detail, Accept_Encoding="identity")
     if request.method == "PUT" and "HTTP_CONTENT_RANGE" in environ:
-        # RFC 9110 section 14.5
         raise Malformed("The body must be complete. Send it without Content-Range.")
 
 
 def _unsupported(detail: str, accepted: Collection[str]) -> HTTPError:
     return HTTPError(415, detail, Accept_Post=", ".join(accepted))
-
-
-# --- The bytes of a body ---
 
 
 def _read_body(request: Request, limit: int = MAX_BODY) -> bytes:
@@ -197,7 +184,6 @@ def _content_length(request: Request) -> int | None:
 
 
 def _read_up_to(request: Request, size: int) -> bytes:
-    """Return `size` bytes of the body, or fewer at its end."""
     chunks = []
     try:
         # `read` may return fewer bytes.

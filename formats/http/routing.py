@@ -101,7 +101,7 @@ class Route:
     def allow(self) -> str:
         """The value of the header Allow."""
         methods = {*self.handlers, "OPTIONS"}
-        if "GET" in methods:  # The handler of GET serves HEAD, too.
+        if "GET" in methods:
             methods.add("HEAD")
         return ", ".join(sorted(methods))
 
@@ -123,7 +123,7 @@ class Route:
 class Router:
     """The routes and the error responses of one interface."""
 
-    paths: re.Pattern[str]  # Matches how the paths begin.
+    paths: re.Pattern[str]  # The beginnings of the paths.
     routes: Sequence[Route]
     respond_problem: Callable[[Request, Exception, Site], Response]
 
@@ -153,5 +153,5 @@ class Router:
 
 
 def path_of(request: Request) -> str:
-    """Return the path below the service, decoded as Latin-1."""
+    """Return the path below the service's address, decoded as Latin-1."""
     return request.environ.get("PATH_INFO") or "/"

@@ -17,8 +17,8 @@ from formats.http.failed_logins import FailedLogins
 from formats.http.response import HTTPError
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-MAX_HOST = 261  # A name of 255 octets (RFC 1035), a colon and a port.
-# A host and a port (RFC 3986 section 3.2.2), without percent-encoding.
+_MAX_HOST_CHARACTERS = 261  # A name (RFC 1035), a colon and a port.
+# RFC 3986 section 3.2.2, without percent-encoding.
 HOST = re.compile(
     r"""
     ( \[ [0-9A-Fa-f:.]+ \]    # an IPv6 address
@@ -29,12 +29,11 @@ HOST = re.compile(
 )
 # These paths show no bookmarks, so they need no token.
 _PATH_WITHOUT_BOOKMARKS = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
-# The only page below `/-/` that visitors may read.
-_VISITORS_PAGE = "/-/tools"
+_PAGE_FOR_VISITORS = "/-/tools"
 # A browser never sends these by itself.
 _TOKEN_SCHEMES = ("bearer", "token")
 BEARER = 'Bearer realm="Bookmarks"'
-# Chromium answers only the first challenge.
+# Basic first: Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
 _UNAUTHORIZED_TEXT = (
     "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
@@ -69,7 +68,7 @@ class AccessControl:
         return has_login(request.environ.get("HTTP_COOKIE", ""), self.tokens)
 
     def check(self, request: Request, is_owner: bool) -> None:
-        """Raise HTTPError if the request must be refused, and log a wrong token."""
+        """Raise HTTPError to refuse the request. Logs wrong tokens."""
         environ = request.environ
         host = requested_host(request)
         if not self.tokens:
@@ -102,7 +101,7 @@ class AccessControl:
             return fetch_site != "same-origin"
         if not fetch_site and "HTTP_ORIGIN" in environ:
             return environ["HTTP_ORIGIN"] not in _own_origins(request.host_url, self.base_url)
-        # Scripts send neither header, nor do old browsers. Only browsers have the cookie.
+        # The sender is a script, or an old browser with the login cookie.
         uses_cookie = "HTTP_AUTHORIZATION" not in environ
         return is_logged_in and uses_cookie
 
@@ -114,11 +113,11 @@ class AccessControl:
             return False
         if environ.get("HTTP_AUTHORIZATION"):
             return False  # Respond 401, because the token is wrong.
-        return not path.startswith("/-/") or path == _VISITORS_PAGE
+        return not path.startswith("/-/") or path == _PAGE_FOR_VISITORS
 
 
 def needs_no_bookmarks(path: str) -> bool:
-    """Return whether the path shows no bookmarks: a style sheet, for example."""
+    """Return whether this is a static file, the login or /health."""
     return _PATH_WITHOUT_BOOKMARKS.fullmatch(path) is not None
 
 
@@ -138,16 +137,16 @@ def requested_host(request: Request) -> str | None:
     """Return Host, or None if a request of HTTP/1.0 has none. Raises HTTPError."""
     host: str | None = request.environ.get("HTTP_HOST")
     if host is None:
-        if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":  # RFC 9112 section 3.2
+        if request.environ.get("SERVER_PROTOCOL") == "HTTP/1.1":
             raise HTTPError(400, "A request of HTTP/1.1 must have a Host header.")
         return None
-    if len(host) > MAX_HOST or not HOST.fullmatch(host):
+    if len(host) > _MAX_HOST_CHARACTERS or not HOST.fullmatch(host):
         raise HTTPError(400, "The Host header is not the name or address of a host.")
     return host
 
 
 def host_name(host: str) -> str:
-    """Return the host without its port and without a final dot, or ""."""
+    """Return the host without its port and final dot, or ""."""
     try:
         return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:
@@ -155,7 +154,6 @@ def host_name(host: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Return whether the host is this machine."""
     if name == "localhost":
         return True
     try:

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _PUNCTUATION_AFTER_ADDRESS = ".,;:!?'\"’”»"
-_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
+_OPENING_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     """Return the form's values for a shared `title`, `text` and `uri`.
 
-    Without a uri, `text` has it. The rest of `text` becomes the title, or the
-    description if there is a title.
+    If there is no `uri`, the text or the title has it. The rest of the text becomes
+    the description, or the title if there is none.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()
@@ -41,8 +41,8 @@ def _find_address(text: str) -> str:
 
 def _ends_with_punctuation(address: str) -> bool:
     last = address[-1]
-    if last in _BRACKETS:
-        is_part_of_address = _BRACKETS[last] in address
+    if last in _OPENING_BRACKETS:
+        is_part_of_address = _OPENING_BRACKETS[last] in address
         return not is_part_of_address
     return last in _PUNCTUATION_AFTER_ADDRESS
 

@@ -29,9 +29,9 @@ def show_similar(service: Service, request: Request) -> Response:
 
 @form_handler(write_not_done)
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/keep/{id}: add the tags of other bookmarks to this one, and delete them.
+    """POST /-/keep/{id}: add the tags of other bookmarks to this one, and delete those.
 
-    Does nothing if any of them has changed since the page was made.
+    Changes nothing if any has changed since the page was made.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_MEMBERS_SHOWN:

@@ -16,7 +16,7 @@ ADDRESS_VARIABLES = (
     "SERVER_PORT",
     "SCRIPT_NAME",
 )
-_MAX_CHARACTERS = 4096  # Of each variable, because all links repeat them.
+_MAX_CHARACTERS = 4096  # Every link repeats the address.
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 # RFC 3986 section 3.3
 _UNQUOTED_IN_PATH = "/!$&'()*+,;=:@~"
@@ -41,7 +41,7 @@ def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -
 
 
 def parse_base_url(text: str | None) -> Site | None:
-    """Return the site at a configured address, if there is one. Raises Invalid."""
+    """Return the site at this address, or None without a text. Raises Invalid."""
     if not text:
         return None
     text = text.strip()

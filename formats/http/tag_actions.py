@@ -53,7 +53,6 @@ def _read_retagging(fields: Fields) -> Retagging:
 
 
 def _count_tagged(entries: Sequence[Entry], tags: Sequence[str]) -> int:
-    """Return how many entries have any of the tags."""
     folded = set(fold_tags(tags))
     return sum(not folded.isdisjoint(entry.tags) for entry in entries)
 
@@ -66,9 +65,7 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if tag.strip()]
-    new: list[str] = []
-    if fields.get("do") != "delete":
-        new = typed_tags(fields, what_to_write="the new name")
+    new = _read_new_tags(fields)
     old_counts = _count_bookmarks(service.store, old)
     new_counts = _count_bookmarks(service.store, tags_without(new, old))
     total = sum(count for _, count in old_counts + new_counts)
@@ -80,6 +77,12 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     if new:
         return see_other(with_query(f"{site.url}/", [("tag", new[0]), *results]))
     return see_other(with_query(f"{site.url}/tags", results))
+
+
+def _read_new_tags(fields: Fields) -> list[str]:
+    if fields.get("do") == "delete":
+        return []
+    return typed_tags(fields, what_to_write="the new name")
 
 
 def _count_bookmarks(store: Store, tags: Sequence[str]) -> list[tuple[str, int]]:

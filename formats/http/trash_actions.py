@@ -95,7 +95,7 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
             case Done():
                 erased += 1
             case Failed(_, NotFound()):
-                pass  # Another request was faster.
+                pass  # Already erased or restored.
             case Failed(_, error):
                 raise error
     address = f"{service.site(request).url}/-/trash"

@@ -38,11 +38,11 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse long extensions, long trailers and tiny chunks, which are slow to parse."""
-        unfinished = len(body.control_line) + len(body.trailer)
+        has_long_line = len(body.control_line) + len(body.trailer) > _MAX_FRAMING
         framing = self.body_bytes_received - len(body)
         allowed_chunks = len(body) // _SMALL_CHUNK_SIZE
         max_framing = _MAX_FRAMING + allowed_chunks * _SMALL_CHUNK_FRAMING
-        if unfinished > _MAX_FRAMING or framing > max_framing:
+        if has_long_line or framing > max_framing:
             self.error = BadRequest("The chunks are too small, or a line between them is too long")
             self.completed = True
 
@@ -74,7 +74,7 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
-    """Serve requests that write, which may wait for a lock, in their own threads."""
+    """Separate threads for requests that write, which may wait for a lock."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()
@@ -90,7 +90,6 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
             self.writing.add_task(channel)
 
     def is_idle(self) -> bool:
-        """Return whether no request waits or is being served."""
         for dispatcher in (self, self.writing):
             if dispatcher.queue or dispatcher.active_count:
                 return False
