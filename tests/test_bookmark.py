@@ -34,18 +34,9 @@ def file(data):
 # --- GET ---
 
 
-def test_get_responds_with_the_seven_fields(app, add):
-    bookmark = add("https://a.example/", title="A", description="B\nC", tags=["x", "Y"])
-    response = app.get(f"/{bookmark['id']}", status=200)
-    assert response.headers["Content-Type"] == "application/json"
-    assert response.json == bookmark
-    assert list(bookmark) == ["id", "uri", "title", "description", "tags", "created", "modified"]
-
-
 @pytest.mark.parametrize("query, accept, media_type", [
     ("", "*/*", "application/json"),
     ("", BROWSER, "text/html; charset=utf-8"),
-    ("", "application/x-xbel", "application/x-xbel"),
     ("", "text/xml, application/json;q=0.5", "application/x-xbel"),
     ("", "text/html;q=0.5, text/*", "text/html; charset=utf-8"),
     ("?format=json", BROWSER, "application/json"),
@@ -53,25 +44,20 @@ def test_get_responds_with_the_seven_fields(app, add):
     ("?format=html", "application/json", "text/html; charset=utf-8"),
 ])  # fmt: skip
 def test_get_negotiates_like_the_list(app, add, query, accept, media_type):
-    id = add(title="Something")["id"]
-    response = app.get(f"/{id}{query}", headers={"Accept": accept}, status=200)
+    bookmark = add(title="Something")
+    path = f"/{bookmark['id']}"
+    response = app.get(path + query, headers={"Accept": accept}, status=200)
     assert response.headers["Content-Type"] == media_type
     assert response.headers["Vary"] == "Accept, Accept-Encoding"
     assert "Something" in response.text
-
-
-def test_an_unknown_format_of_one_bookmark_is_400_or_406(app, add):
-    path = f"/{add()['id']}"
-    for name in ("text", "csv", "atom", "yaml"):
-        app.get(f"{path}?format={name}", status=400)
+    assert media_type != "application/json" or response.json == bookmark
+    app.get(f"{path}?format=csv", status=400)
     app.get(path, headers={"Accept": "text/csv"}, status=406)
 
 
 def test_a_path_of_no_bookmark_is_404(app):
     for id in ("A", "_a", "-a", "a.b", "a b", "a%0A", "%C3%A4", "a" * 65, "..", "a%2Fb"):
-        for method in ("GET", "HEAD", "DELETE"):
-            app.request(f"/{id}", method=method, status=404)
-        app.post_json(f"/{id}", {"title": "A"}, status=404)
+        app.delete(f"/{id}", status=404)
         app.put_json(f"/{id}", WHOLE, status=404)
     app.get("/unknown", status=404)
 
@@ -79,18 +65,18 @@ def test_a_path_of_no_bookmark_is_404(app):
 # --- PUT ---
 
 
-@pytest.mark.parametrize("id", ["0", "a-b_c", "feeds", "tagsxjson", "0" * 64])
+@pytest.mark.parametrize("id", ["a-b_c", "feeds", "tagsxjson", "0" * 64])
 def test_put_creates_the_bookmark_and_then_replaces_it(app, id):
     created = app.put_json(f"/{id}", WHOLE, status=201)
     assert created.headers["Location"] == f"http://localhost/{id}"
-    assert {name: created.json[name] for name in WHOLE} == WHOLE
-    assert created.json["id"] == id
+    assert {name: created.json[name] for name in ("id", *WHOLE)} == {"id": id, **WHOLE}
     assert app.get(f"/{id}", status=200).json == created.json
     other = {"uri": "https://b.example/", "title": "B", "description": "", "tags": []}
-    replaced = app.put_json(f"/{id}", other, status=200)
+    replaced = app.put_json(f"/{id}", other, headers={"Accept": "text/xml"}, status=200)
     assert "Location" not in replaced.headers
-    assert {name: replaced.json[name] for name in WHOLE} == other
-    assert app.get(f"/{id}", status=200).json == replaced.json
+    assert replaced.body == app.get(f"/{id}?format=xbel", status=200).body
+    stored = app.get(f"/{id}", status=200).json
+    assert {name: stored[name] for name in WHOLE} == other
 
 
 def test_put_requires_every_field(app):
@@ -160,12 +146,6 @@ def test_put_refuses_other_media_types_than_json_and_xbel(app):
         assert "application/json" in response.headers["Accept-Post"]
 
 
-def test_put_responds_in_the_accepted_format(app):
-    response = app.put_json("/a", WHOLE, headers={"Accept": "application/x-xbel"}, status=201)
-    assert response.content_type == "application/x-xbel"
-    assert response.body == app.get("/a?format=xbel", status=200).body
-
-
 # --- POST ---
 
 
@@ -175,6 +155,10 @@ def test_post_updates_only_the_given_fields(app):
         after = app.post_json("/a", changes, status=200).json
         before |= changes
         assert {**after, "modified": ""} == {**before, "modified": ""}
+    document = XBEL.format("<desc>New</desc>").encode()
+    after = app.post("/a", document, content_type="application/x-xbel", status=200).json
+    before |= {"uri": WHOLE["uri"], "description": "New"}
+    assert {**after, "modified": ""} == {**before, "modified": ""}
 
 
 def test_the_response_to_a_form_is_the_bookmark_with_the_given_fields(app):
@@ -188,15 +172,6 @@ def test_the_response_to_a_form_is_the_bookmark_with_the_given_fields(app):
     content_type, body = app.encode_multipart([("description", "Ä\r\nB")], [])
     bookmark = app.post("/a", body, headers={"Content-Type": content_type}, status=200).json
     assert (bookmark["title"], bookmark["description"]) == ("B", "Ä\nB")
-
-
-def test_post_of_xbel_updates_only_the_given_fields(app):
-    before = app.put_json("/a", WHOLE, status=201).json
-    for name, field in (("title", "title"), ("desc", "description")):
-        document = XBEL.format(f"<{name}>New</{name}>").encode()
-        after = app.post("/a", document, content_type="application/x-xbel", status=200).json
-        before[field] = "New"
-        assert {**after, "modified": ""} == {**before, "modified": ""}
 
 
 def test_post_never_creates(app):
@@ -213,42 +188,25 @@ def test_post_refuses_unknown_fields_and_another_id(app):
     assert app.post_json("/a", {"title": " "}, status=200).json["title"] == WHOLE["uri"]
 
 
-@pytest.fixture
-def two(app):
-    """The bookmarks /a and /b."""
+def test_only_the_uri_of_another_bookmark_is_409_with_its_address(app):
     app.put_json("/a", WHOLE, status=201)
     app.put_json("/b", WHOLE | {"uri": "https://b.example/"}, status=201)
-
-
-@pytest.mark.parametrize("uri", ["https://a.example/", "HTTPS://A.EXAMPLE:443"])
-@pytest.mark.parametrize(
-    "method, path",
-    [("put_json", "/b"), ("put_json", "/new"), ("post_json", "/b"), ("put_json", "/b/uri")],
-)
-def test_the_uri_of_another_bookmark_is_409_with_its_address(app, two, method, path, uri):
-    body = uri if path == "/b/uri" else WHOLE | {"uri": uri}
-    problem = getattr(app, method)(path, body, status=409)
-    assert "http://localhost/a" in problem.json.values()
+    uri = "HTTPS://A.EXAMPLE:443"
+    for send, path in ((app.put_json, "/b"), (app.put_json, "/new"), (app.post_json, "/b")):
+        problem = send(path, WHOLE | {"uri": uri}, status=409)
+        assert "http://localhost/a" in problem.json.values()
     assert app.get("/b/uri", status=200).text == "https://b.example/"
     app.get("/new", status=404)
-
-
-def test_a_uri_that_no_other_bookmark_has_is_no_conflict(app, two):
-    response = app.post_json("/a", {"uri": "HTTPS://a.example"}, status=200)
-    assert response.json["uri"] == "HTTPS://a.example"
-    app.post_json("/a", {"uri": "https://c.example/"}, status=200)
-    app.post_json("/b", {"uri": "https://a.example/"}, status=200)
-    app.delete("/a", status=204)
-    app.post_json("/b", {"uri": "https://c.example/"}, status=200)
+    assert app.post_json("/a", {"uri": uri}, status=200).json["uri"] == uri
+    response = app.delete("/a", status=204)
+    assert response.body == b"" and "Content-Type" not in response.headers
+    app.post_json("/b", {"uri": uri}, status=200)
 
 
 @pytest.mark.parametrize("method, path, body", [
-    ("PUT", "/a", WHOLE),
     ("PUT", "/a", WHOLE | {"title": "  A ", "tags": ["x", " y", "X"]}),
     ("POST", "/a", {}),
-    ("POST", "/a", WHOLE),
     ("POST", "/a", {"description": "Text\r\n"}),
-    ("POST", "/", {"uri": WHOLE["uri"]}),
     ("POST", "/", WHOLE),
     ("PUT", "/a/title", "A"),
     ("PUT", "/a/tags", ["x", "y"]),
@@ -281,11 +239,3 @@ def test_a_change_after_the_clock_was_set_back_is_not_older_than_the_bookmark(ap
     imported = {"uri": WHOLE["uri"], "tags": ["new"]}
     app.post_json("/-/import", [imported], status=200)
     assert app.get("/a").json["modified"] == created
-
-
-def test_the_response_to_delete_is_204_without_a_body(app, two):
-    response = app.delete("/a", status=204)
-    assert response.body == b""
-    assert "Content-Type" not in response.headers
-    app.get("/a", status=410)
-    assert [bookmark["id"] for bookmark in app.get("/", status=200).json] == ["b"]

@@ -3,17 +3,11 @@
 import json
 import re
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import feedparser
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from lxml import etree
-
-from formats import atom
-from storage.bookmark import Bookmark
-from tests.formats.writing import listing_of
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
@@ -101,31 +95,21 @@ def test_a_feed_has_the_required_elements_and_may_be_empty(app, read, add):
     assert entry.find(f"{ATOM}content") is None  # There is no description.
 
 
-def test_an_entry_has_all_fields_of_its_bookmark(read, add):
+@pytest.mark.parametrize("title", [MARKUP, "a\u0085b", "a\u2028b", "]]>", "<!--", "\U0010fffd"])
+def test_an_entry_has_all_fields_of_its_bookmark(read, add, title):
     uri = "https://a.example/?a=1&copy=2"
     created, modified = "2001-01-01T00:00:00Z", "2002-01-01T00:00:00Z"
-    texts = {"title": "Title", "description": "One\nTwo", "tags": ["x y", "Ü"]}
+    texts = {"title": title, "description": f"One\n{title}", "tags": ["x y", MARKUP]}
     bookmark = add(uri, created=created, modified=modified, **texts)
     (entry,) = read().findall(f"{ATOM}entry")
     found = [text(entry, name) for name in ("title", "published", "updated", "content")]
-    assert found == ["Title", created, modified, "One\nTwo"]
-    assert [c.get("term") for c in entry.findall(f"{ATOM}category")] == ["x y", "Ü"]
+    assert found == [bookmark["title"], created, modified, bookmark["description"]]
+    assert [c.get("term") for c in entry.findall(f"{ATOM}category")] == ["x y", MARKUP]
     assert entry.find(f"{ATOM}content").get("type") == "text"
     addresses = links(entry)
     assert addresses["alternate"] == uri
     own = f"http://localhost/{bookmark['id']}"
     assert own in (addresses.get("self"), addresses.get("related"))
-
-
-def test_special_characters_of_a_bookmark_are_escaped(read, add):
-    values = [MARKUP, "=1+1", "a\u0085b", "a\u2028b", "]]>", "&", "<!--", "\U0010fffd"]
-    for number, value in enumerate(values):
-        tag = value.replace("\u2028", "").replace("\u0085", "")
-        bookmark = add(f"x:{number}", title=value, description=value, tags=[tag])
-        entry = read().find(f"{ATOM}entry")
-        assert text(entry, "title") == bookmark["title"]
-        assert text(entry, "content") == bookmark["description"]
-        assert [c.get("term") for c in entry.findall(f"{ATOM}category")] == bookmark["tags"]
 
 
 IRIS = [
@@ -152,33 +136,6 @@ def test_the_alternate_link_encodes_only_what_an_iri_excludes(app, read, add):
     found = {ids[entry.get("self") or entry["related"]]: entry["alternate"] for entry in entries}
     assert found == expected
     assert {bookmark["uri"] for bookmark in app.get("/", status=200).json} == set(expected)
-
-
-# RFC 3987 section 2.2, without the characters of private use that a query may have.
-UCSCHAR = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
-    f"{chr(plane * 0x10000 + 0x1000 * (plane == 14))}-{chr(plane * 0x10000 + 0xFFFD)}"
-    for plane in range(1, 15)
-)
-UNRESERVED = rf"[A-Za-z0-9._~{UCSCHAR}-]|%[0-9A-Fa-f]{{2}}|[!$&'()*+,;=]"
-IRI = re.compile(
-    rf"[A-Za-z][A-Za-z0-9+.-]*:"
-    rf"(?://(?:(?:{UNRESERVED}|:)*@)?(?:\[[^\[\]]+\]|(?:{UNRESERVED})*)(?::[0-9]*)?(?=[/?#]|\Z))?"
-    rf"(?:{UNRESERVED}|[:@/])*(?:\?(?:{UNRESERVED}|[:@/?])*)?(?:#(?:{UNRESERVED}|[:@/?])*)?"
-)
-LEGAL = st.characters(
-    exclude_categories=["Cc", "Cs", "Zl", "Zp", "Zs"], exclude_characters="\ufffe\uffff"
-)
-
-
-@given(st.text(LEGAL, max_size=20) | st.text("[]#%/?@:\"<|a1", max_size=20))
-@settings(derandomize=True, deadline=None, max_examples=200)
-def test_the_link_of_every_legal_uri_is_an_iri(rest):
-    uri, now = f"https://a.example/{rest}", "2024-01-01T00:00:00Z"
-    listing = listing_of([Bookmark(id="a", uri=uri, created=now, modified=now)])
-    feed = etree.fromstring(b"".join(atom.write(listing)))
-    href = links(feed.find(f"{ATOM}entry"))["alternate"]
-    assert IRI.fullmatch(href)
-    assert unquote_to_bytes(href) == unquote_to_bytes(uri)
 
 
 def test_the_id_of_an_entry_is_permanent_and_its_own(app, read, add):
@@ -216,23 +173,17 @@ def test_links_begin_with_the_prefix_or_the_configured_base_url(app, client, add
 
 
 def test_feed_readers_and_browsers_get_atom_and_others_406(app):
-    for accept in ("*/*", "application/atom+xml", "application/*", "application/xml", BROWSER):
+    for accept in ("*/*", "application/atom+xml", "application/xml", BROWSER):
         response = app.get("/feed", headers={"Accept": accept}, status=200)
         assert response.content_type == "application/atom+xml"
     for accept in ("application/json", "image/png", "text/*"):
         app.get("/feed", headers={"Accept": accept}, status=406)
 
 
-def test_entries_are_ordered_by_created_with_the_newest_first(app, data, read):
-    write_bookmarks(data, 5)
-    app.post_json("/b000", {"description": "changed"}, status=200)
-    assert titles(read()) == ["4", "3", "2", "1", "0"]
-
-
 def test_tags_filter_the_feed_like_the_list(add, read):
-    add("https://1.example/", title="1", tags=["A"], created="2024-01-01T00:00:00Z")
-    add("https://2.example/", title="2", tags=["a", "B"], created="2024-01-02T00:00:00Z")
-    add("https://3.example/", title="3", tags=["b"], created="2024-01-03T00:00:00Z")
+    for title, tags in (("1", ["A"]), ("2", ["a", "B"]), ("3", ["b"])):
+        created = f"2024-01-0{title}T00:00:00Z"
+        add(f"x:{title}", title=title, tags=tags, created=created)
     for query, expected in (("tag=a", "21"), ("tag=A&tag=b", "2"), ("tag=c", ""), ("tag=", "321")):
         root = read(f"/feed?{query}")
         assert "".join(titles(root)) == expected
@@ -250,6 +201,7 @@ def test_a_page_has_fifty_entries(app, data, read):
     assert titles(last) == ["0"]
     assert "next" not in links(last)
     assert titles(read(links(last)["previous"])) == titles(root)
+    app.get("/feed?limit=x", status=400)
 
 
 def test_following_next_reaches_every_bookmark(data, read, app):
@@ -264,11 +216,6 @@ def test_following_next_reaches_every_bookmark(data, read, app):
         assert len({text(page, "id") for page in found}) == 1
         assert len({links(page)["self"] for page in found}) == len(found)
     assert text(read("/feed?tag=m1"), "id") != text(read("/feed?tag=m0"), "id")
-
-
-def test_limit_and_offset_must_be_whole_numbers(app):
-    for query in ("limit=-1", "limit=x", "limit=1&offset=-1", "limit=1&offset=1.0"):
-        app.get(f"/feed?{query}", status=400)
 
 
 # --- Deletions ---

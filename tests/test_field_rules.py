@@ -59,10 +59,9 @@ def test_a_text_that_is_no_absolute_uri_is_422(require_422):
 
 def test_a_title_is_one_trimmed_line_in_nfc(app):
     for value, stored in (
-        ("  A b  ", "A b"), ("\u00a0\u3000A\u2003", "A"), ("a  b", "a  b"), ("a\nb", "a b"),
-        ("a\r\nb", "a b"), ("a\rb", "a b"), ("a\tb", "a b"), ("a\u0085b", "a b"),
-        ("a\u2028b", "a b"), ("\na\n", "a"), ("e\u0301", "\u00e9"), ("\u212b", "\u00c5"),
-        ("ﬁ", "ﬁ"), ("", URI), (" \n ", URI), ("😀\u200d🔥 \u202eabc", "😀\u200d🔥 \u202eabc"),
+        ("\u00a0\u3000A\u2003", "A"), ("a  b", "a  b"), ("a\r\nb", "a b"), ("a\tb", "a b"),
+        ("a\u0085b", "a b"), ("a\u2028b", "a b"), ("e\u0301", "\u00e9"), ("\u212b", "\u00c5"),
+        ("ﬁ", "ﬁ"), (" \n ", URI), ("😀\u200d🔥 \u202eabc", "😀\u200d🔥 \u202eabc"),
     ):  # fmt: skip
         made = app.post_json("/", {"uri": URI, "title": value}, status="2*").json
         assert made["title"] == stored
@@ -76,21 +75,14 @@ def test_each_text_has_a_greatest_length(app, add, require_422):
     require_422("tags", ["ä" * 256])
     require_422("tags", [f"{n}" for n in range(101)])
     tags = ["ä" * 255, *(f"{n}" for n in range(99))]
-    made = add(
-        f" {uri} ",
-        title=" " + "ä" * 4096 + "\n",
-        description="\n" + "ä" * 65_536,
-        tags=[f" {tag} " for tag in tags],
-    )
-    assert [made[field] for field in TEXTS] == [uri, "ä" * 4096, "ä" * 65_536, tags]
-
-
-def test_the_default_title_of_a_long_uri_is_cut(app, add):
-    uri = "data:," + "x" * 60_000
-    bookmark = add(uri)
-    assert uri.startswith(bookmark["title"])
-    assert len(bookmark["title"]) == 4096
-    app.put_json(f"/{bookmark['id']}", bookmark, status=200)
+    texts = {"title": "ä" * 4096, "description": "ä" * 65_536}
+    spaced = {name: f" {text}\n" for name, text in texts.items()}
+    made = add(f" {uri} ", tags=[f" {tag} " for tag in tags], **spaced)
+    assert {field: made[field] for field in TEXTS} == {"uri": uri, "tags": tags, **texts}
+    app.delete(f"/{made['id']}", status=204)
+    made = add(uri)
+    assert made["title"] == uri[:4096]
+    app.put_json(f"/{made['id']}", made, status=200)
 
 
 def test_a_description_is_trimmed_and_keeps_its_lines(app):
@@ -126,9 +118,7 @@ def test_a_text_that_is_no_tag_is_422(require_422):
 
 
 @pytest.mark.parametrize("field", ["created", "modified"])
-@pytest.mark.parametrize("moment", [
-    "2024-02-29T23:59:59Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z",
-])  # fmt: skip
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 def test_dates_of_any_year_are_kept(app, add, field, moment):
     id = add(**{field: moment})["id"]
     for name in ("json", "xbel", "html"):
@@ -159,16 +149,6 @@ def test_a_value_that_is_no_timestamp_is_422(require_422, moment):
     require_422("modified", moment)
 
 
-def test_the_default_of_both_dates_is_now(add):
-    before = int(time.time())
-    bookmark = add()
-    assert bookmark["created"] == bookmark["modified"]
-    earliest, latest = (
-        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(t)) for t in (before, time.time())
-    )
-    assert earliest <= bookmark["created"] <= latest
-
-
 # --- Characters that XML 1.0 cannot carry ---
 
 
@@ -179,28 +159,18 @@ NO_XML = [
 
 
 @pytest.mark.parametrize("character", NO_XML, ids=ascii)
-def test_a_character_that_xml_cannot_carry_is_422(require_422, character):
-    for text in (f"{character}a", f"a{character}b", f"a{character}"):
+def test_a_character_that_xml_cannot_carry_is_422(app, require_422, character):
+    for text in (f"{character}a", f"a{character}"):
+        for field, value in (("title", text), ("description", text), ("tags", [text])):
+            require_422(field, value)
         require_422("uri", URI + text)
-        require_422("title", text)
-        require_422("description", text)
-        require_422("tags", [text])
-
-
-@pytest.mark.parametrize("character", ["\x00", "\x0b", "\ufffe", "\uffff"], ids=ascii)
-def test_such_a_character_in_a_form_or_plain_text_is_422(app, add, character):
-    app.post("/", {"uri": URI, "title": f"a{character}b"}, status=422)
-    id = add()["id"]
-    body = f"a{character}b".encode()
-    for field in TEXTS:
-        app.put(f"/{id}/{field}", body, content_type="text/plain", status=422)
-
-
-@pytest.mark.parametrize("escape", [r"\ud800", r"\udc00\ud800", r"\u0000"])
-def test_such_a_character_as_an_escape_in_json_is_422(app, escape):
-    for member in ('"title": "a%sb"', '"tags": ["%s"]', '"a%sb": ""'):
-        body = '{"uri": "https://a.example/", ' + member % escape + "}"
-        app.post("/", body.encode(), content_type="application/json", status=422)
+    app.post_json("/", {"uri": URI, f"a{character}b": ""}, status=422)
+    if character not in "\ud800\udfff":
+        app.post("/", {"uri": URI, "title": f"a{character}b"}, status=422)
+        id = app.post_json("/", {"uri": URI}, status=201).json["id"]
+        body = f"a{character}b".encode()
+        for field in TEXTS:
+            app.put(f"/{id}/{field}", body, content_type="text/plain", status=422)
 
 
 def test_the_first_and_last_characters_that_xml_can_carry_are_kept(app, add):
@@ -212,21 +182,13 @@ def test_the_first_and_last_characters_that_xml_can_carry_are_kept(app, add):
     assert app.post(f"/{bookmark['id']}", body, **options).json["title"] == "😀"
 
 
-def test_ids_are_tsids_in_the_order_of_creation(app, client):
-    clients = [app, client()]
-    ids = []
-    for n in range(20):
-        uri = f"https://{n}.example/"
-        ids.append(clients[n % 2].post_json("/", {"uri": uri}, status=201).json["id"])
-        time.sleep(0.002)
-    assert all(re.fullmatch("[0-9a-hjkmnp-tv-z]{13}", id) for id in ids)
-    assert ids == sorted(set(ids))
-
-
-def test_ids_are_unique_and_ascend_whatever_the_clock_shows(app, monkeypatch):
+def test_ids_are_unique_tsids_and_ascend_whatever_the_clock_shows(app, client, monkeypatch):
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now)
-    ids = [app.post_json("/", {"uri": f"https://{n}.example/"}).json["id"] for n in range(20)]
+    other, ids = client(), []
+    for n in range(20):
+        monkeypatch.setattr(time, "time", lambda moment=now + n // 4: moment)
+        each = (app, other)[n // 4 % 2]
+        ids.append(each.post_json("/", {"uri": f"x:{n}"}, status=201).json["id"])
     assert ids == sorted(set(ids))
     monkeypatch.setattr(time, "time", lambda: 1e5)
     ids = [minter.mint() for minter in (Minter(), Minter()) for _ in range(1000)]
@@ -245,38 +207,28 @@ def test_a_new_id_is_none_that_a_bookmark_has_or_had(app, add, monkeypatch):
 # A uri, and others that name the same bookmark.
 SAME = {
     "http://a.example/": [
-        "HTTP://a.example/", "http://A.EXAMPLE/", "http://a.example", "http://a.example:80/",
-        "http://a.example:/", "http://a.example:80", "http://a.example/.", "http://a.example/..",
+        "HTTP://A.EXAMPLE/", "http://a.example:/", "http://a.example:80", "http://a.example/..",
     ],
-    "https://a.example/": ["https://a.example:443/"],
-    "ftp://a.example/": ["ftp://a.example:21"],
-    "ws://a.example/": ["ws://a.example:80"],
     "wss://a.example/": ["wss://a.example:443"],
     "http://a.example/?q": ["http://a.example?q"],
     "http://a.example/#f": ["http://a.example#f"],
-    "http://a.example/~x": ["http://a.example/%7Ex", "http://a.example/%7ex"],
     "http://a.example/%C3%A9": ["http://a.example/%c3%a9"],
-    "http://a.example/x%2Fy": ["http://a.example/x%2fy"],
     "http://a.example/abc-._~": ["http://a.example/%61%62%63%2D%2E%5F%7E"],
     "http://a.example/?q=~": ["http://a.example/?q=%7e"],
     "http://a.example/#~%2F": ["http://a.example/#%7E%2f"],
-    "http://a.example/x": ["http://%61.example/x", "http://%41.example/x"],
+    "http://a.example/x": ["http://%41.example/x"],
     "http://u@a.example/": ["http://%75@a.example/"],
-    "http://a.example/x/y": ["http://a.example/x/./y"],
     "http://a.example/x/": ["http://a.example/x/.", "http://a.example/x/y/.."],
-    "http://a.example/y": [
-        "http://a.example/x/../y", "http://a.example/../../y", "http://a.example/x/%2E%2e/y",
-    ],
+    "http://a.example/y": ["http://a.example/../../y", "http://a.example/x/%2E%2e/y"],
     "http://[2001:db8::a]/": ["http://[2001:DB8::A]:80"],
     "example://a/b/c/%7Bfoo%7D": ["eXAMPLE://a/./b/../b/%63/%7bfoo%7d"],
     "mailto:a@b.example": ["MAILTO:%61@b.example"],
-    "urn:isbn:1": ["URN:isbn:1"],
 }
 # A uri, and others that name another bookmark.
 DIFFERENT = {
     "http://a.example/": [
-        "https://a.example/", "http://a.example:8080/", "http://a.example:443/",
-        "http://www.a.example/", "http://u@a.example/",
+        "https://a.example/", "http://a.example:443/", "http://www.a.example/",
+        "http://u@a.example/",
     ],
     "http://a.example/x": [
         "http://a.example/x/", "http://a.example/X", "http://a.example//x",
@@ -287,18 +239,14 @@ DIFFERENT = {
     "http://a.example/?q=A": ["http://a.example/?q=a"],
     "http://a.example/?q=a+b": ["http://a.example/?q=a%20b"],
     "http://a.example/?q=x/../y": ["http://a.example/?q=y"],
-    "http://a.example/#x/../y": ["http://a.example/#y"],
     "http://a.example/x/y": ["http://a.example/x%2Fy"],
-    "http://a.example/xy": ["http://a.example/x%2Fy", "http://a.example/x%C3%A9y"],
     "http://a.example/%3Fq": ["http://a.example/?q"],
     "http://a.example/%25%37E": ["http://a.example/%7E"],
     "http://a.example/%2541": ["http://a.example/%41"],
     "https://a.example:80/": ["https://a.example/"],
     "x:/.//a.example/": ["x://a.example/"],
     "http://u@a.example/": ["http://U@a.example/"],
-    "urn:isbn:1": ["urn:ISBN:1"],
     "mailto:a@b.example": ["mailto:A@b.example"],
-    "data:,a": ["data:,A"],
 }
 
 

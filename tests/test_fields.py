@@ -78,16 +78,12 @@ def test_put_accepts_the_body_of_get(app, bookmark, data, field, accept):
 
 
 @pytest.mark.parametrize("field, text, value", [
-    ("uri", "https://b.example/x", "https://b.example/x"),
     ("uri", " https://b.example/x\n", "https://b.example/x"),
-    ("title", "New: Ü 😀", "New: Ü 😀"),
-    ("title", "two\nlines\n", "two lines"),
+    ("title", "two\nlines: Ü 😀\n", "two lines: Ü 😀"),
     ("title", "", WHOLE["uri"]),
     ("description", "a\r\nb\rc\n", "a\nb\nc"),
     ("description", "", ""),
-    ("tags", "a\nb c\nd", ["a", "b c", "d"]),
-    ("tags", "a, b c,d", ["a", "b c", "d"]),
-    ("tags", "a\r\nb, A\n\n", ["a", "b"]),
+    ("tags", "a\r\nb c, A,d\n\n", ["a", "b c", "d"]),
     ("tags", "", []),
 ])  # fmt: skip
 def test_put_of_text_sets_only_this_field(app, bookmark, field, text, value):
@@ -105,6 +101,7 @@ def test_put_of_json_sets_the_field(app, bookmark):
     for field, value in [*values.items(), ("tags", ["a", "b c"]), ("tags", [])]:
         assert app.put_json(f"/a/{field}", value, headers=headers, status=200).json == value
         assert app.get("/a", status=200).json[field] == value
+        assert app.put_json(f"/a/{field}", value, status=200).content_type == "text/plain"
 
 
 def test_changing_a_read_only_field_is_405(app, bookmark):
@@ -143,14 +140,6 @@ def test_the_uri_of_another_bookmark_is_409(app, bookmark, add):
     other = add("https://b.example/")
     problem = put_text(app, "/a/uri", "https://b.example:443/", 409).json
     assert f"http://localhost/{other['id']}" in problem.values()
-
-
-def test_put_responds_in_the_accepted_format(app, bookmark):
-    body = json.dumps(["x", "y"]).encode()
-    as_text = app.put("/a/tags", body, content_type="application/json", status=200)
-    assert (as_text.content_type, as_text.text) == ("text/plain", "x\ny")
-    headers = {"Accept": "application/json", "Content-Type": "text/plain"}
-    assert app.put("/a/tags", b"p\nq", headers=headers, status=200).json == ["p", "q"]
 
 
 @pytest.mark.parametrize("path, value", [("/a/title", "Part"), ("/a", json.dumps(WHOLE))])

@@ -2,10 +2,8 @@
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import webtest
 
 from storage.store import Store
 
@@ -63,7 +61,8 @@ def test_the_client_can_set_the_dates_of_a_new_bookmark(app):
 def test_accept_selects_the_format_of_the_response(app):
     app.post_json("/", {"uri": URI}, headers={"Accept": "image/png"}, status=406)
     assert app.get("/", status=200).json == []
-    response = app.post_json("/", {"uri": URI}, headers={"Accept": "text/xml"}, status=201)
+    headers = {"Accept": "text/xml", "Content-Type": 'APPLICATION/JSON; charset="UTF-8"'}
+    response = app.post("/", json.dumps({"uri": URI}), headers, status=201)
     assert response.content_type == "application/x-xbel"
     assert f'href="{URI}"' in response.text
 
@@ -81,7 +80,7 @@ def test_location_begins_with_the_script_name_or_the_base_url(app, client):
 # --- Updating by uri ---
 
 
-@pytest.mark.parametrize("uri", [URI, f" {URI}\n", "https://a.example", "HTTPS://A.example:443/"])
+@pytest.mark.parametrize("uri", [f" {URI}\n", "HTTPS://A.example:443"])
 def test_an_equivalent_uri_updates_the_bookmark(app, add, uri):
     before = add(URI, title="A", description="B", tags=["x"], created="2001-01-01T00:00:00Z")
     response = app.post_json("/", {"uri": uri, "title": "New"}, status=200)
@@ -129,25 +128,12 @@ def test_a_bookmark_that_another_application_created_is_updated(app, client, tit
     assert app.post_json("/", {"uri": URI}, status=201).json["id"] != theirs.json["id"]
 
 
-def test_concurrent_posts_of_one_uri_create_one_bookmark(app):
-    def post(n):
-        fields = {"uri": URI, "title": f"{n}"}
-        return webtest.TestApp(app.app).post_json("/", fields, status="*").status_int
-
-    with ThreadPoolExecutor(8) as threads:
-        assert sorted(threads.map(post, range(8))) == [200] * 7 + [201]
-    assert len(app.get("/", status=200).json) == 1
-
-
 # --- Forms ---
 
 
 @pytest.mark.parametrize("body, tags", [
-    ("tags=a,b c", ["a", "b c"]),
-    ("tags=a&tags=b+c", ["a", "b c"]),
-    ("tags=a,b&tags=c", ["a", "b", "c"]),
+    ("tags=a,b&tags=b+c", ["a", "b", "b c"]),
     ("tags=+a+,,+b,", ["a", "b"]),
-    ("tags=", []),
     ("title=", []),
 ])  # fmt: skip
 def test_a_form_has_its_tags_in_one_field_or_in_several(app, body, tags):
@@ -179,8 +165,6 @@ PART = b'--b\r\nContent-Disposition: form-data; name="uri"\r\n\r\nhttps://a.exam
 @pytest.mark.parametrize("body, content_type", [
     (PART + b"--b--\r\n", "multipart/form-data"),
     (PART, "multipart/form-data; boundary=b"),
-    (b"uri=https://a.example/", "multipart/form-data; boundary=b"),
-    (b"uri=%ff:", "application/x-www-form-urlencoded"),
     (b"uri=\xff:", "application/x-www-form-urlencoded"),
     (PART.replace(b"example", b"\xff") + b"--b--\r\n", "multipart/form-data; boundary=b"),
     (PART + PART.replace(b"uri", b"") + b"--b--\r\n", "multipart/form-data; boundary=b"),
@@ -220,9 +204,8 @@ def test_an_update_by_xbel_keeps_absent_fields(app, add):
 
 def test_malformed_json_is_400(app):
     for body in (
-        b"", b"{", b'{"uri": "https://a.example/",}', b"{'uri': 'https://a.example/'}",
-        b'{"uri": NaN}', b'{"uri": "https://a.example/"} {}', b'{"uri": "https://a.example/\xff"}',
-        '{"uri": "https://a.example/"}'.encode("utf-16"), b'{"uri": "https://a.example/\x00"}',
+        b"", b'{"uri": "x:y",}', b"{'uri': 'x:y'}", b'{"uri": NaN}', b'{"uri": "x:y"} {}',
+        b'{"uri": "x:\xff"}', '{"uri": "x:y"}'.encode("utf-16"), b'{"uri": "x:\x00"}',
     ):  # fmt: skip
         app.post("/", body, content_type="application/json", status=400)
 
@@ -235,21 +218,15 @@ def test_a_number_of_any_length_is_422(app):
 
 
 @pytest.mark.parametrize("body, field", [
-    ({}, "uri"),
     ({"title": "A"}, "uri"),
-    ({"uri": ""}, "uri"),
-    ({"uri": 5}, "uri"),
     ({"uri": {"href": URI}}, "uri"),
     ({"uri": URI, "title": None}, "title"),
     ({"uri": URI, "description": True}, "description"),
     ({"uri": URI, "tags": "a,b"}, "tags"),
-    ({"uri": URI, "tags": None}, "tags"),
     ({"uri": URI, "tags": {"a": 1}}, "tags"),
     ({"uri": URI, "tags": ["a", 5]}, "tags"),
-    ({"uri": URI, "created": "yesterday"}, "created"),
     ({"uri": URI, "modified": 0}, "modified"),
     ({"uri": URI, "Title": "A"}, "Title"),
-    ({"uri": URI, "": "A"}, ""),
 ])  # fmt: skip
 def test_an_invalid_field_is_422_and_named(app, body, field):
     assert invalid_fields(app.post_json("/", body, status=422)) == [field]
@@ -272,12 +249,6 @@ def test_another_media_type_is_415_and_names_where_files_go(app):
         assert {"application/json", "application/x-www-form-urlencoded"} <= set(accepted)
         assert {"multipart/form-data", "application/x-xbel"} <= set(accepted)
         assert "A file of bookmarks goes to POST /-/import." in response.json["detail"]
-
-
-def test_parameters_and_case_of_the_media_type_are_ignored(app):
-    types = ("APPLICATION/JSON", 'application/json; charset="UTF-8"', "application/json ; x=y")
-    for content_type in types:
-        app.post("/", b'{"uri": "x:y"}', headers={"Content-Type": content_type}, status="2*")
 
 
 def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(app, data, monkeypatch):

@@ -18,15 +18,10 @@ MULTIPART = "multipart/form-data; boundary=b"
 
 # A request for each error: status, method, path, body, its media type, other headers.
 ERRORS = [
-    (400, "GET", "/?limit=x", "", "", {}),
     (400, "GET", "/?tag=%ff", "", "", {}),
-    (400, "POST", "/", "{", JSON, {}),
     (400, "POST", "/", "<xbel>", "application/x-xbel", {}),
-    (400, "POST", "/", "uri=%ff", FORM, {}),
     (403, "POST", "/", "{}", JSON, {"Sec-Fetch-Site": "cross-site"}),
-    (404, "GET", "/unknown", "", "", {}),
-    (404, "GET", "/a/nothing", "", "", {}),
-    (405, "DELETE", "/", "", "", {}),
+    (404, "GET", "/unknown", "", "", {"Accept": "text/csv"}),
     (405, "PATCH", "/a", "{}", JSON, {}),
     (409, "PUT", "/new", json.dumps(WHOLE), JSON, {}),
     (410, "GET", "/gone", "", "", {}),
@@ -34,10 +29,10 @@ ERRORS = [
     (413, "POST", "/", " " * 2**20 + "{}", JSON, {}),
     (415, "PUT", "/a", "A", "text/turtle", {}),
     (421, "GET", "/", "", "", {"Host": "rebound.example"}),
-    (422, "POST", "/", "{}", JSON, {}),
-    (422, "POST", "/a", '{"colour": "red"}', JSON, {}),
-    (503, "GET", "/broken", "", "", {}),
+    (422, "POST", "/a", '{"<script>": "red", "tags": ["a,b"]}', JSON, {}),
     (503, "PUT", "/broken", json.dumps(WHOLE), JSON, {}),
+    (503, "DELETE", "/broken", "", "", {}),
+    (503, "GET", "/broken/id", "", "", {}),
 ]
 # The methods of each path.
 ALLOWED = {
@@ -83,7 +78,7 @@ def send(app, method, path, body, media_type, headers, status):
     ids=[f"{status} {method} {path}" for status, method, path, *_ in ERRORS],
 )
 def test_an_error_is_a_problem_document_and_in_a_browser_a_page(
-    app, filled, status, method, path, body, media_type, headers
+    app, filled, data, status, method, path, body, media_type, headers
 ):
     response = send(app, method, path, body, media_type, headers, status)
     assert response.content_type == "application/problem+json"
@@ -91,7 +86,10 @@ def test_an_error_is_a_problem_document_and_in_a_browser_a_page(
     assert problem["status"] == status
     assert all(isinstance(problem[name], str) for name in ("type", "title", "detail"))
     assert problem["type"] and problem["title"] and problem["detail"]
-    assert ("errors" in problem) == (status == 422)
+    assert {error["field"] for error in problem.get("errors", ())} == (
+        {"<script>", "tags"} if status == 422 else set()
+    )
+    assert ("bookmarks check" in problem["detail"]) == (status == 503)
     caching = "public, max-age=86400" if status == 410 else "no-cache"
     assert response.headers.getall("Cache-Control") == [caching]
     assert response.headers.getall("Vary") == ["Accept, Accept-Encoding"]
@@ -100,13 +98,8 @@ def test_an_error_is_a_problem_document_and_in_a_browser_a_page(
     page = send(app, method, path, body, media_type, headers | {"Accept": BROWSER}, status)
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     assert page.text.startswith("<!DOCTYPE html>")
-    assert "<h1" in page.text and f">{status}" not in page.text
-
-
-def test_other_clients_get_a_problem_document(app):
-    for accept in ("application/problem+json", "text/csv", "image/png"):
-        response = app.get("/unknown", headers={"Accept": accept}, status=404)
-        assert response.content_type == "application/problem+json"
+    assert "<h1" in page.text and f">{status}" not in page.text and "<script>" not in page.text
+    assert (data / "bookmarks" / "broken.json").read_text() == "{"
 
 
 def test_of_many_wrong_members_the_first_20_are_named(app, filled):
@@ -119,11 +112,9 @@ def test_of_many_wrong_members_the_first_20_are_named(app, filled):
 
 
 @pytest.mark.parametrize("tags, shown", [
-    (["a", "b,c"], '"b,c" at index 1'),
     (["x\x00y"], '"x\\u0000y" at index 0'),
     (["ok", "long " + "x" * 255], '"long xxx'),
     (["ok", "long " + "x" * 255], " at index 1"),
-    (["a", None], "null at index 1"),
     ([True, "a"], "true at index 0"),
     (["a", {"name": "b"}], "an object at index 1"),
     (["a", "\ud800"], '"\ufffd" at index 1'),
@@ -152,12 +143,8 @@ def test_the_texts_of_an_error_say_what_is_wrong_and_what_to_do(app, filled, cli
 # Malformed bodies whose errors have the words of a Python exception.
 MALFORMED = [
     (FORM, b"uri=%ff"),
-    (FORM, b"uri=\xff"),
     (JSON, b'{"uri": "\xff"}'),
-    (JSON, b'{"uri": "x'),
     (JSON, b'{"uri": "\x01"}'),
-    (JSON, b'["\xff"]'),
-    (MULTIPART, b'--b\r\nContent-Disposition: form-data; name="\xff"\r\n\r\nx\r\n--b--\r\n'),
     (MULTIPART, b'--b\r\nContent-Disposition: form-data; name="uri"\r\n\r\n\xff\r\n--b--\r\n'),
     (MULTIPART, b"--b\r\n\r\nx\r\n--b--\r\n"),
     ("application/x-xbel", b"<xbel>\xff</xbel>"),
@@ -175,16 +162,6 @@ def test_a_400_has_no_words_of_python(app):
         assert not re.search(r"codec|Error|b'|\bat\.|str\b|\(\)", detail), detail
 
 
-def test_a_422_names_each_invalid_field_with_a_reason(app):
-    fields = {"uri": "nothing", "title": 5, "<script>": "red", "tags": ["a,b"]}
-    problem = app.post_json("/", fields, status=422).json
-    assert {error["field"] for error in problem["errors"]} == set(fields)
-    assert all(error["reason"] and isinstance(error["reason"], str) for error in problem["errors"])
-    page = app.post_json("/", fields, headers={"Accept": BROWSER}, status=422)
-    assert "&lt;script&gt;" in page.text
-    assert "<script>" not in page.text
-
-
 def test_a_415_names_the_accepted_media_types(app, filled):
     for method, path, accepted in (
         ("POST", "/", ["application/json", "application/x-xbel", FORM, "multipart/form-data"]),
@@ -194,11 +171,10 @@ def test_a_415_names_the_accepted_media_types(app, filled):
     ):
         response = send(app, method, path, "x", "text/turtle", {}, 415)
         assert set(accepted) <= set(response.headers["Accept-Post"].split(", "))
-        for coding in ("gzip", "br, identity", "GZIP"):
-            response = send(app, method, path, "x", JSON, {"Content-Encoding": coding}, 415)
-            assert response.headers["Accept-Encoding"] == "identity"
-            assert "Accept-Post" not in response.headers
-            assert "without Content-Encoding" in response.json["detail"]
+        response = send(app, method, path, "x", JSON, {"Content-Encoding": "br, identity"}, 415)
+        assert response.headers["Accept-Encoding"] == "identity"
+        assert "Accept-Post" not in response.headers
+        assert "without Content-Encoding" in response.json["detail"]
 
 
 def test_a_body_may_have_1_mib(app, filled):
@@ -212,23 +188,7 @@ def test_a_body_may_have_1_mib(app, filled):
 # --- Failures of the disk, the lock and the code ---
 
 
-def test_an_id_whose_file_cannot_be_read_is_503_for_every_method(app, filled, data):
-    requests = [(method, "/broken") for method in sorted(METHODS)]
-    for method, path in [*requests, ("GET", "/broken/id"), ("PUT", "/broken/uri")]:
-        body = ""
-        if method in ("POST", "PUT"):
-            body = json.dumps(WHOLE if path == "/broken" else "A")
-        response = send(app, method, path, body, JSON, {}, 503)
-        if method != "HEAD":
-            assert "bookmarks check" in response.json["detail"]
-    assert (data / "bookmarks" / "broken.json").read_text() == "{"
-    assert [bookmark["id"] for bookmark in app.get("/", status=200).json] == ["a"]
-    app.get("/feed", status=200)
-
-
-@pytest.mark.parametrize(
-    "code, status", [(errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EROFS, 503), (errno.EIO, 503)]
-)
+@pytest.mark.parametrize("code, status", [(errno.EDQUOT, 507), (errno.EIO, 503)])
 def test_a_failed_write_is_reported_and_changes_nothing(
     app, filled, data, monkeypatch, caplog, code, status
 ):
@@ -257,10 +217,8 @@ def test_a_lock_timeout_is_503_with_retry_after(app, filled, lock_folder):
 
 
 @pytest.mark.parametrize("path, form", [
-    ("", {}), ("/-/add", {"uri": "x:y"}), ("/-/edit/a", {"uri": "x:y"}), ("/-/delete/a", {}),
-    ("/-/restore", {"selected": "a"}), ("/-/trash", {"selected": "a"}),
+    ("", {}), ("/-/add", {"uri": "x:y"}), ("/-/restore", {"selected": "a"}),
     ("/-/selected", {"selected": "a", "do": "read"}),
-    ("/-/tags", {"tag": "x", "tags": "y", "expected": "1"}),
     ("/-/retag", {"tag": "x", "do": "add", "tags": "y"}),
 ])  # fmt: skip
 def test_a_500_is_logged_and_discloses_nothing(app, filled, monkeypatch, caplog, path, form):
@@ -318,15 +276,11 @@ def test_head_is_get_without_the_body(app, filled):
         assert dict(head.headers) == dict(get.headers)
 
 
-def test_a_trailing_slash_is_404(app, filled):
-    for path in ("/a/", "/feed/", "/a/title/", "//", "/a//title", "//a", "/a/./"):
-        for method, body in (("GET", b""), ("PUT", b"{}"), ("OPTIONS", b"")):
-            environ = {"PATH_INFO": path}  # A client would normalize the path.
-            request = webtest.TestRequest.blank("/", environ, method=method, body=body)
-            assert app.do_request(request, status=404)
-
-
-def test_an_empty_path_is_the_list(app, filled):
+def test_a_trailing_slash_is_404_but_an_empty_path_the_list(app, filled):
+    for path in ("/a/", "/feed/", "/a/title/", "//", "//a", "/a/./"):
+        environ = {"PATH_INFO": path}  # A client would normalize the path.
+        request = webtest.TestRequest.blank("/", environ, method="PUT", body=b"{}")
+        assert app.do_request(request, status=404)
     request = webtest.TestRequest.blank("/", {"SCRIPT_NAME": "/marks", "PATH_INFO": ""})
     assert len(app.do_request(request, status=200).json) == 1
 
@@ -345,15 +299,3 @@ def test_a_cache_must_revalidate(app):
     for response in responses:
         assert response.headers.getall("Cache-Control") == ["no-cache"]
         assert response.headers["Vary"] == "Accept, Accept-Encoding"
-
-
-def test_with_a_token_responses_are_private(client):
-    app = client(token="secret")
-    bearer = {"Authorization": "Bearer secret"}
-    for response in (
-        app.get("/", headers=bearer, status=200),
-        app.get("/unknown", headers=bearer, status=404),
-        app.get("/", status=401),
-    ):
-        caching = set(response.headers["Cache-Control"].split(", "))
-        assert "no-cache" in caching and "private" in caching

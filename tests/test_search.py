@@ -41,43 +41,27 @@ EXPRESSIONS = [
     ('"think programming"', ""), ('"one two three"', "e"), ('"new zealand"', "c"),
     ('"rust"and', ""), ('"rust"python', "a"),
     # and, or, not, - and parentheses
-    ("rust python", "a"), ("rust and python", "a"),
-    ("rust or ruby and nothing", "a"),
-    ("(rust or ruby) and nothing", ""),
-    ("programming(rust or ruby)", "ab"),
-    ("python -rust", "be"),
-    ("python and not rust and not ruby", "e"),
-    ("-(rust or ruby)", "cde"), ("not rust ruby", "b"), ("not rust or rust", "abcde"),
-    ('-"as we may"', "acde"), ("((((rust))))", "a"), ("", "abcde"),
-    (" \t ", "abcde"), ('""', "abcde"),
+    ("rust or ruby and nothing", "a"), ("(rust or ruby) and nothing", ""),
+    ("programming(rust or ruby)", "ab"), ("python and not rust and not ruby", "e"),
+    ("not rust ruby", "b"), ('-"as we may"', "acde"), (" \t ", "abcde"), ('""', "abcde"),
     # Operators are recognized in any case, and only as whole words.
-    ("rust OR zurich", "acd"), ("Rust And PYTHON", "a"), ("NoT rust oR rust", "abcde"),
-    ("android", ""), ("python-like", "e"), ('"or"', "b"),
-    ("pythonorruby", ""),
+    ("rust OR zurich", "acd"), ("NoT rust oR rust", "abcde"), ("android", ""), ('"or"', "b"),
     # #, - and ! count only at the beginning of a term, and followed by something.
-    ("c#", "d"), ("#", "d"), ("-", "de"),
-    ("!", "d"), ("e-mail", "d"), ("'quoted'", "d"),
+    ("c#", "d"), ("#", "d"), ("-", "de"), ("!", "d"), ("e-mail", "d"), ("'quoted'", "d"),
     ("back\\slash", "d"), ('"#hash"', "d"), ('"-dash"', "d"),
     # tags
     ("#PROGRAMMING", "ab"), ("#program", ""), ("#new zealand", ""),
     ('#" New Zealand "', "c"), ("#Zu\u0308rich", "d"), ("#zurich", ""),
-    ('-#"new zealand" -#programming', "de"),
-    ("(#programming or #travel) python", "ab"),
+    ('-#"new zealand" -#programming', "de"), ("(#programming or #travel) python", "ab"),
     # keywords
-    ("!UNTAGGED", "e"), ("-!untagged", "abcd"),
-    ("!untagged or !unread", "ae"),
+    ("-!UNTAGGED", "abcd"), ("!untagged or !unread", "ae"),
     # case and accents
     ("zu\u0308rich", "cd"), ("pýthön", "abe"),
     # What cannot be parsed is searched for as plain words: an operator without operand,
-    ("python or", "b"), ("and rust", "a"), ("or", "b"),
-    ("not", "e"), ("rust and and python", "a"), ("not not python-like", "e"),
-    ("--dash", ""),
-    # an unbalanced parenthesis,
-    ("(rust", "a"), ("rust)", "a"), (":-)", "e"),
-    ("()", ""),
-    # an open quote,
-    ('"as we may', "b"), ('#"new zealand', ""),
-    # an unknown keyword.
+    ("python or", "b"), ("and rust", "a"), ("not", "e"), ("rust and and python", "a"),
+    ("not not python-like", "e"), ("--dash", ""),
+    # an unbalanced parenthesis, an open quote, an unknown keyword.
+    ("(rust", "a"), (":-)", "e"), ("()", ""), ('"as we may', "b"), ('#"new zealand', ""),
     ("!bang", "d"), ("!archived rust", ""),
 ]  # fmt: skip
 
@@ -131,11 +115,8 @@ def test_a_uri_is_found_as_written_and_percent_decoded(app, add):
 SITES = [
     ("SITE:Example.ORG", [0, 1, 2, 3]),
     ("site:www.example.org", [1]),
-    ("site:example.org:8080", [2]),
-    ("site:org", [0, 1, 2, 3]), ("site:ample.org", []),
-    ("site:example.org -site:www.example.org", [0, 2, 3]),
-    ("site:zürich.example", [4]), ("site:[::1]", [5]), ("site:example.com", []),
-    ("site:host", [7]),
+    ("site:example.org:8080", [2]), ("site:ample.org", []), ("site:zürich.example", [4]),
+    ("site:[::1]", [5]), ("site:example.com", []), ("site:host", [7]),
     # These have no host behind the colon, so they are words.
     ("site:", [6, 7]), ("site:a/b", [7]), ("site:.org", [6]),
     ('"site:host"', [7]), ("website:example.org", []),
@@ -189,34 +170,26 @@ def test_a_parenthesis_directly_behind_a_word_or_tag_belongs_to_it(find):
         assert find(q, *bookmarks) == places, q
 
 
-def test_site_and_dates_select_in_the_feed_and_for_a_change_of_tags(app, add):
+def test_the_feed_the_page_an_export_and_a_change_of_tags_find_the_same(app, add):
     add("https://a.example/", created="2024-01-01T00:00:00Z", tags=["old"])
     add("https://b.example/", tags=["old"])
     q = "site:a.example before:2025"
-    assert app.get("/feed", {"q": q}, status=200).text.count("<entry>") == 1
+    for path, headers in (("/", {"Accept": "text/html"}), ("/feed", {}), ("/?format=csv", {})):
+        text = app.get(path, {"q": q}, headers=headers, status=200).text
+        assert "//a.example" in text and "//b.example" not in text
+    assert len(app.get("/?q=site:a.example&q=before:2025", status=200).json) == 1
     report = app.post_json("/tags", {"q": q, "remove": "old"}, status=200).json
     assert report["changed"] == 1
     linkding = app.get("/api/bookmarks/", {"q": q}, status=200).json
     assert [result["url"] for result in linkding["results"]] == ["https://a.example/"]
 
 
-@pytest.mark.parametrize("term", ["a", "-a", "#a", "!unread", '"a b"', "(a)", "a or", "(", "-"])
+@pytest.mark.parametrize("term", ["-a", "#a", "!unread", '"a b"', "(a)", "a or", "("])
 def test_only_a_search_of_more_than_100_terms_fails(app, term):
     for path in ("/", "/feed"):
         app.get(path, {"q": " ".join([term] * (MAX_TERMS - 1)) + " a"}, status=200)
         problem = app.get(path, {"q": " ".join([term] * MAX_TERMS) + " a"}, status=400)
         assert "at most 100 words, phrases and tags" in problem.json["detail"]
-
-
-def test_a_list_the_feed_and_the_page_find_the_same(app, search):
-    q = "(rust or zurich) -#travel"
-    assert search(q) == "ad"
-    for path, headers in (("/", {"Accept": "text/html"}), ("/feed", {}), ("/?format=csv", {})):
-        text = app.get(path, {"q": q}, headers=headers, status=200).text
-        assert [name for name in TITLES if f"x:{name}0" in text] == ["a", "d"]
-    several = app.get("/?q=rust+or+zurich&q=-%23travel&format=html", status=200).text
-    assert "<mark>Rust</mark>" in several and "<mark>Zürich</mark>" in several
-    assert "x:d0" in several and "x:c0" not in several
 
 
 def test_the_order_of_matches_is_that_of_the_list(app, add):
@@ -258,18 +231,14 @@ def test_random_expressions_select_what_their_operators_say(app, add):
 # --- Cost ---
 
 
-def test_nesting_costs_no_tests():
-    for begin in ("(", "-("):
-        q = begin * 5_000 + "a" + ")" * 5_000
-        assert len(searched_words(q, "a", "b")) <= 2 * MAX_TERMS
-
-
 def test_each_term_is_tested_at_most_once_for_each_bookmark():
     words = [f"{letter}{n}" for n in range(50) for letter in "ab"]
     q = " or ".join(f"-(-({a}) or {b})" for a, b in zip(words[::2], words[1::2], strict=True))
     tested = searched_words(q, *(["a b c"] * 20))
     assert len(tested) <= 20 * MAX_TERMS
     assert max(Counter(tested).values()) == 20
+    nested = "-(" * 5_000 + "a" + ")" * 5_000
+    assert len(searched_words(nested, "a", "b")) <= 2 * MAX_TERMS
 
 
 def searched_words(q, *texts):
@@ -343,16 +312,12 @@ def test_normalizing_takes_time_in_proportion_to_the_length(text):
 
 
 @pytest.mark.parametrize("q, words", [
-    ("Rust Zürich", ["rust", "zurich"]),
-    ('"As we" may', ["as we", "may"]),
+    ('"As we" Zürich', ["as we", "zurich"]),
     ("rust -css not html", ["rust"]),
     ("-(css or -rust) python", ["rust", "python"]),
-    ("-(-rust or css) python", ["rust", "python"]),
-    ("not (a) b", ["b"]),
     ("#tag !unread rust", ["rust"]),
     ("(rust or", ["rust", "or"]),
     ('""', []),
-    ("", []),
 ])  # fmt: skip
 def test_the_words_to_mark_are_those_that_must_occur(q, words):
     assert words_to_mark(parse_search(q)) == words

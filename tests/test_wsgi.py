@@ -70,11 +70,9 @@ def folder(data):
 
 
 READS = [
-    *[f"/?format={name}" for name in ("json", "xbel", "text", "csv", "html", "netscape")],
-    *[f"/?limit=2&offset=2&format={name}" for name in ("json", "xbel", "text", "csv", "html")],
+    *[f"/?limit=200&format={name}" for name in ("json", "xbel", "text", "csv", "html", "netscape")],
     *[f"/one?format={name}" for name in ("json", "xbel", "html")],
-    *[f"/one/{name}" for name in ("id", "uri", "title", "description", "tags", "created")],
-    "/feed", "/feed?limit=2000", "/tags.json", "/openapi.json", "/?uri=x:new&format=html",
+    "/?limit=2", "/one/title", "/feed?limit=2000", "/tags.json", "/openapi.json",
 ]  # fmt: skip
 
 
@@ -126,9 +124,8 @@ def test_two_applications_serve_two_separate_folders(tmp_path):
         assert one.get("/a").json["title"] == "One"
         assert other.get("/a").json["title"] == "Other"
         assert len(one.get("/").json) == 1 and len(other.get("/").json) == 2
-    assert one.delete("/a", status=204)
-    assert one.get("/a", status=410) and other.get("/a", status=200)
-    one.get("/b", status=404)
+    one.delete("/a", status=204)
+    other.get("/a", status=200)
 
 
 # --- Unusable data folders ---
@@ -177,26 +174,16 @@ assert "Permission denied" in detail, detail
 """
 
 
-def test_a_folder_that_it_may_only_read_is_served_and_changes_are_503(unwritable, data, add):
+def test_a_folder_that_it_may_only_read_is_served_and_exported(unwritable, data, add):
     _, prefix = unwritable
     add()
     (data / "bookmarks").chmod(0o555)
     subprocess.run([*prefix, sys.executable, "-c", READ_ONLY, str(data)], cwd=ROOT, check=True)
-
-
-def test_a_folder_that_it_may_only_read_can_be_exported(unwritable, data, add):
-    _, prefix = unwritable
-    add()
     (data / "tombstones").rmdir()
     data.chmod(0o555)
     command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), "export", "--data", str(data)]
     process = subprocess.run(command, capture_output=True, timeout=120, check=True)
     assert len(json.loads(process.stdout)) == 1
-
-
-def test_an_export_of_files_that_it_may_not_read_fails(unwritable, data, add):
-    _, prefix = unwritable
-    add()
     (data / "bookmarks").chmod(0o444)
     line = run_failing("export", "--data", str(data), prefix=prefix)
     assert "cannot be read: Permission denied" in line
