@@ -4,8 +4,18 @@ import os
 import subprocess
 
 import pytest
-from clients import Ledger, Writer, ask, put, require_kept, service_of, start_writers, titles
-from test_backup import require_complete
+from clients import (
+    DELETED,
+    Ledger,
+    Writer,
+    ask,
+    put,
+    require_kept,
+    require_whole,
+    service_of,
+    start_writers,
+    titles,
+)
 
 from tests.conftest import documented_block, require_program, until
 
@@ -57,6 +67,21 @@ def archive(request, tmp_path):
     return Archive(request.param, tmp_path / "archive")
 
 
+def test_tar_stores_no_file_as_a_link_to_another(tmp_path):
+    """A file that is made during the backup may have the inode number of a removed one."""
+    require_program("tar")
+    for name in ("bookmarks", "tombstones", "restored"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    file = tmp_path / "data" / "bookmarks" / "a.json"
+    file.write_text("{}")
+    os.link(file, file.with_stem("b"))
+    archive = Archive("tar", tmp_path / "archive")
+    archive.back_up(tmp_path)
+    archive.restore(tmp_path / "data" / "restored")
+    restored = [path.stat().st_nlink for path in tmp_path.glob("data/restored/**/*.json")]
+    assert restored == [1, 1]
+
+
 def test_an_archive_made_under_load_is_complete_and_can_be_restored_under_load(
     archive, start, data, tmp_path
 ):
@@ -75,7 +100,12 @@ def test_an_archive_made_under_load_is_complete_and_can_be_restored_under_load(
     target = tmp_path / "restored"
     target.mkdir()
     archive.restore(target)
-    require_complete(start, target / "data", ledgers, promised)
+    require_whole(target / "data")
+    restored = start(service_of(target / "data"))
+    for ledger, floor in zip(ledgers, promised, strict=True):
+        # A bookmark that was deleted during the copy may be absent.
+        require_kept(restored.address, ledger, floor, lost={DELETED})
+    assert "skipped" not in restored.log
 
     assert ask(address, "DELETE", "/d").status == 204
     assert put(address, "a", "After").status == 200
