@@ -71,19 +71,14 @@ def write_tombstone(folder, id):
 # --- One file ---
 
 
-def test_an_edit_in_place_is_seen(address, data):
-    for number in range(10, 20):  # All of one size, several within one tick of file times.
-        path = file_of(data, "a")
-        path.write_text(text_of("a", f"{number}"))
+@pytest.mark.parametrize("keeps_time", [False, True])
+def test_an_edit_in_place_is_seen(address, data, keeps_time):
+    for number in range(10, 15):  # All of one size, several within one tick of file times.
+        file_of(data, "a").write_text(text_of("a", f"{number}"))
+        if keeps_time:
+            os.utime(file_of(data, "a"), (1, 1))
         assert titles(address) == {"a": f"{number}", "b": "b", "c": "c"}
         assert ask(address, path="/a/title").body.strip() == f"{number}".encode()
-
-
-def test_an_edit_that_keeps_size_and_time_is_seen(address, data):
-    for title in ("x", "y"):
-        file_of(data, "a").write_text(text_of("a", title))
-        os.utime(file_of(data, "a"), (1, 1))
-        assert titles(address)["a"] == title
 
 
 def test_a_file_is_seen_while_it_is_open_and_after_it_was_cut_off(address, data):
@@ -99,11 +94,11 @@ def test_a_file_is_seen_while_it_is_open_and_after_it_was_cut_off(address, data)
 
 
 def test_a_file_moved_to_its_name_or_away_from_it_is_seen(address, data):
-    for number in range(5):
+    for title in ("x", "y"):
         swap = data / "bookmarks" / "a.json~"
-        swap.write_text(text_of("a", f"{number}"))
+        swap.write_text(text_of("a", title))
         swap.rename(file_of(data, "a"))
-        assert titles(address)["a"] == f"{number}"
+        assert titles(address)["a"] == title
     file_of(data, "a").write_text(text_of("d", "d"))
     file_of(data, "a").rename(file_of(data, "d"))
     assert titles(address) == {"b": "b", "c": "c", "d": "d"}
@@ -124,11 +119,7 @@ def test_a_file_restored_from_a_copy_is_seen(address, data, tmp_path):
     copy = tmp_path / "copy.json"
     shutil.copy2(file_of(data, "a"), copy)
     assert put(address, "a", "New").status == 200
-    subprocess.run(["cp", "-p", copy, file_of(data, "a")], check=True)
-    assert titles(address)["a"] == "a"
-    file_of(data, "a").unlink()
-    assert ask(address, path="/a").status == 404
-    subprocess.run(["cp", "-p", copy, file_of(data, "a")], check=True)
+    shutil.copy2(copy, file_of(data, "a"))
     assert titles(address)["a"] == "a"
 
 
@@ -148,56 +139,32 @@ def git(folder, *arguments):
     subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-@pytest.fixture
-def clone(address, data, tmp_path):
-    """A clone of the service's folder, which is a git repository that pulls from the clone."""
-    require_program("git")
+@pytest.mark.parametrize("program", ["git", "rsync"])
+def test_changes_by_git_and_rsync_are_seen(address, data, tmp_path, program):
+    require_program("git", program)
     git(data, "init", "-q", "-b", "main")
     git(data, "add", ".")
     git(data, "commit", "-q", "-m", "First")
+    clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(data), "clone")
-    git(data, "remote", "add", "clone", str(tmp_path / "clone"))
-    return tmp_path / "clone"
-
-
-def change_all(folder):
-    """Edit a, remove b, delete c and add d."""
-    file_of(folder, "a").write_text(text_of("a", "New"))
-    file_of(folder, "b").unlink()
-    write_tombstone(folder / "tombstones", "c")
-    file_of(folder, "d").write_text(text_of("d", "d"))
-
-
-def test_a_git_pull_is_seen(address, data, clone):
-    change_all(clone)
+    file_of(clone, "a").write_text(text_of("a", "New"))
+    file_of(clone, "b").unlink()
+    write_tombstone(clone / "tombstones", "c")
+    file_of(clone, "d").write_text(text_of("d", "d"))
     git(clone, "add", "--all")
     git(clone, "commit", "-q", "-m", "Second")
-    git(data, "pull", "-q", "clone", "main")
+    if program == "git":
+        git(data, "pull", "-q", str(clone), "main")
+    else:
+        subprocess.run(["rsync", "-a", "--delete", f"{clone}/", f"{data}/"], check=True)
     assert titles(address) == {"a": "New", "d": "d"}
     assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]
-
-
-def test_an_empty_folder_that_git_removed_is_created_again(address, data, clone):
-    assert ask(address, "DELETE", "/a").status == 204
-    git(data, "add", "--all")
-    git(data, "commit", "-q", "-m", "Delete a")
-    git(data, "revert", "--no-edit", "HEAD")
-    assert not (data / "tombstones").exists()
-    assert titles(address) == {"a": "a", "b": "b", "c": "c"}
-    assert ask(address, "DELETE", "/b").status == 204
-    assert titles(address) == {"a": "a", "c": "c"}
-
-
-def test_an_rsync_is_seen(address, data, tmp_path):
-    require_program("rsync")
-    source = tmp_path / "source"
-    shutil.copytree(data, source)
-    change_all(source)
-    subprocess.run(["rsync", "-a", "--delete", f"{source}/", f"{data}/"], check=True)
-    assert titles(address) == {"a": "New", "d": "d"}
-    assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]
-    subprocess.run(["rsync", "-a", "--inplace", f"{source}/", f"{data}/"], check=True)
-    assert titles(address) == {"a": "New", "d": "d"}
+    if program == "git":
+        git(data, "revert", "--no-edit", "HEAD")
+        assert not (data / "tombstones").exists()  # git removes empty folders.
+        assert titles(address) == {"a": "a", "b": "b", "c": "c"}
+        assert ask(address, "DELETE", "/b").status == 204
+        assert titles(address) == {"a": "a", "c": "c"}
 
 
 # --- Many changes ---
@@ -239,12 +206,6 @@ def test_a_replaced_folder_is_followed(address, data, tmp_path, part):
     require_followed(address, data)
 
 
-def test_a_removed_and_recreated_folder_is_followed(address, data):
-    shutil.rmtree(data)
-    make_data_folder(data, "a", "d")
-    require_followed(address, data)
-
-
 def test_a_changed_symbolic_link_to_the_data_folder_is_followed(address, data, tmp_path):
     link = data
     data.rename(tmp_path / "aside")
@@ -268,8 +229,8 @@ def test_processes_forked_after_the_first_read_see_changes(start, tmp_path):
     (tmp_path / "forked.py").write_text(textwrap.dedent(module).format(data=str(data)))
     command = [*gunicorn_of(data, "--pythonpath", str(tmp_path), preload=True)[:-1], "forked"]
     address = start(command).address
-    for number in range(10):
-        file_of(data, "a").write_text(text_of("a", f"{number}"))
-        assert {titles(address)["a"] for _ in range(8)} == {f"{number}"}
-        assert put(address, "b", f"{number}").status in (200, 201)
-        assert {titles(address)["b"] for _ in range(8)} == {f"{number}"}
+    for title in ("x", "y", "z"):
+        file_of(data, "a").write_text(text_of("a", title))
+        assert {titles(address)["a"] for _ in range(8)} == {title}
+        assert put(address, "b", title).status in (200, 201)
+        assert {titles(address)["b"] for _ in range(8)} == {title}

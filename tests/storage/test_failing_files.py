@@ -1,8 +1,6 @@
 """Read errors: an error of one file affects that file, an error of the process the request."""
 
 import os
-import subprocess
-import time
 
 import pytest
 from clients import (
@@ -18,15 +16,6 @@ from clients import (
 )
 
 from tests.conftest import until
-
-# Errors that a disk, a network file system or a lease gives for one file.
-OF_ONE_FILE = [
-    ("openat", "EIO"), ("openat", "ESTALE"), ("openat", "EAGAIN"), ("read", "EBADMSG"),
-    ("%%stat", "EIO"),
-]  # fmt: skip
-# The limit applies only to processes in the new user namespace.
-_LIMIT = 'echo 0 > /proc/sys/user/max_inotify_instances && exec "$@"'
-WITHOUT_INOTIFY = ["unshare", "--map-root-user", "sh", "-c", _LIMIT, "sh"]
 
 
 def fails(calls, error, *paths):
@@ -44,21 +33,18 @@ def service(start, data, require_programs):
     return service
 
 
-@pytest.fixture
-def path(service, data):
-    return data / "bookmarks" / "x.json"
-
-
 # --- Errors of one file ---
 
 
-def require_affects_one_file(service, path, fault):
-    """Make x unreadable by the fault; require that a and b are served, and x again afterwards.
-
-    Lists have x meanwhile, as it was read last.
-    """
+# Errors that a network file system, a disk or a corrupt inode gives for one file.
+@pytest.mark.parametrize(
+    ("calls", "error"), [("openat", "ESTALE"), ("read", "EIO"), ("%%stat", "EBADMSG")]
+)
+def test_an_error_of_one_file_affects_only_that_file(service, data, calls, error):
+    """Lists have x meanwhile, as it was read last."""
+    path = data / "bookmarks" / "x.json"
     assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
-    with faults(service.process, *fault):
+    with faults(service.process, *fails(calls, error, path)):
         os.utime(path)
         require_unreadable(service.address, "x")
         require_others_usable(service.address, x="x")
@@ -67,25 +53,6 @@ def require_affects_one_file(service, path, fault):
     os.utime(path)
     assert titles(service.address) == {"a": "New", "c": "c", "x": "x"}
     until(lambda: ask(service.address, path="/x").status == 200)
-
-
-@pytest.mark.parametrize(("calls", "error"), OF_ONE_FILE)
-def test_an_error_of_one_file_affects_only_that_file(service, path, calls, error):
-    require_affects_one_file(service, path, fails(calls, error, path))
-
-
-def test_an_error_of_one_file_affects_only_that_file_without_inotify(
-    service, start, data, path, require_programs
-):
-    require_programs("unshare")
-    if subprocess.run([*WITHOUT_INOTIFY, "true"], capture_output=True).returncode:
-        pytest.skip("cannot make a user namespace")
-    service.stop()
-    service = start([*WITHOUT_INOTIFY, *service_of(data)])
-    time.sleep(2.1)  # Older files are compared by their times, not read again.
-    assert titles(service.address) == {"a": "a", "b": "b", "x": "x"}
-    assert "inotify" in service.log
-    require_affects_one_file(service, path, fails("%%stat", "EIO", path))
 
 
 # --- Errors of the process ---

@@ -1,7 +1,6 @@
 """New folders have mode 0700, because every user who can read a folder can hold its lock."""
 
 import stat
-import subprocess
 
 import pytest
 from clients import ask, put, service_of
@@ -13,13 +12,10 @@ def modes(data):
     return [stat.S_IMODE((data / name).stat().st_mode) for name in FOLDERS]
 
 
-def with_umask(umask, command):
-    return ["sh", "-c", f'umask {umask}; exec "$@"', "sh", *command]
-
-
 @pytest.mark.parametrize("umask", ["000", "027"])
 def test_new_folders_have_mode_0700_and_files_follow_the_umask(start, data, umask):
-    address = start(with_umask(umask, service_of(data))).address
+    command = ["sh", "-c", f'umask {umask}; exec "$@"', "sh", *service_of(data)]
+    address = start(command).address
     assert modes(data) == [0o700, 0o700, 0o700]
     assert put(address, "a", "A").status == 201
     mode = (data / "bookmarks" / "a.json").stat().st_mode
@@ -35,24 +31,3 @@ def test_existing_folders_keep_their_modes(start, data):
         (data / name).chmod(0o750)
     assert put(start(service_of(data)).address, "a", "A").status == 201
     assert modes(data) == [0o750, 0o750, 0o750]
-
-
-def test_a_disk_mounted_over_the_tombstones_is_noticed(start, data, require_programs):
-    require_programs("mount", "umount")
-    address = start(service_of(data)).address
-    assert put(address, "a", "A").status == 201
-    assert ask(address, "DELETE", "/a").status == 204
-    assert ask(address, path="/a").status == 410
-    mounted = ["mount", "-t", "tmpfs", "none", str(data / "tombstones")]
-    if subprocess.run(mounted, capture_output=True).returncode:
-        pytest.skip("cannot mount")
-    try:
-        # Its file is kept, so only the tombstone says that it is deleted.
-        assert ask(address, path="/a").status == 200
-        assert put(address, "b", "B").status == 201
-        assert ask(address, "DELETE", "/b").status == 204
-        assert ask(address, path="/b").status == 410
-    finally:
-        subprocess.run(["umount", "-l", str(data / "tombstones")], check=True)
-    assert ask(address, path="/a").status == 410
-    assert ask(address, path="/b").status == 200

@@ -9,26 +9,14 @@ from clients import ask, put, put_body, titles, uri_of
 
 OLD, LINKED, NEW = [put_body(uri_of("a"), title) for title in ("Old", "Linked", "New")]
 TAGGED = {**LINKED, "tags": ["new"]}
-
 # Each update with the fields that the bookmark then has.
-UPDATES = {
-    "PUT": (lambda a, **h: ask(a, "PUT", "/a", NEW, **h), NEW),
-    "PUT of the old values": (lambda a, **h: ask(a, "PUT", "/a", OLD, **h), OLD),
-    "PUT of the present values": (lambda a, **h: ask(a, "PUT", "/a", LINKED, **h), LINKED),
-    "PUT of a field": (lambda a, **h: ask(a, "PUT", "/a/tags", b"new", **h), TAGGED),
-    "POST": (lambda a, **h: ask(a, "POST", "/a", {"tags": ["new"]}, **h), TAGGED),
-    "POST of the old values": (lambda a, **h: ask(a, "POST", "/a", OLD, **h), OLD),
-}
-
-
-@pytest.fixture
-def file(shared_data):
-    return shared_data / "bookmarks" / "a.json"
-
-
-@pytest.fixture
-def address(shared_service):
-    return shared_service.address
+UPDATES = [
+    (("PUT", "/a", NEW), NEW),
+    (("PUT", "/a", OLD), OLD),
+    (("PUT", "/a", LINKED), LINKED),
+    (("PUT", "/a/tags", b"new"), TAGGED),
+    (("POST", "/a", {"tags": ["new"]}), TAGGED),
+]
 
 
 def edit_through_a_link(address, file, tmp_path):
@@ -43,21 +31,24 @@ def edit_through_a_link(address, file, tmp_path):
     return etag
 
 
-def ask_quickly(update, *arguments, **headers):
+def ask_quickly(*request, **headers):
     start = time.monotonic()
-    response = update(*arguments, **headers)
+    response = ask(*request, **headers)
     assert time.monotonic() - start < 4  # A write that waits in vain for the lock takes 5.
     return response.status
 
 
-@pytest.mark.parametrize(("update", "wanted"), UPDATES.values(), ids=UPDATES)
-def test_an_update_changes_the_present_content_of_the_file(address, file, tmp_path, update, wanted):
+@pytest.mark.parametrize(("request_", "wanted"), UPDATES)
+def test_an_update_changes_the_present_content_of_the_file(
+    shared_service, shared_data, tmp_path, request_, wanted
+):
+    address, file = shared_service.address, shared_data / "bookmarks" / "a.json"
     etag = edit_through_a_link(address, file, tmp_path)
-    assert ask_quickly(update, address, If_Match=etag) == 412
+    assert ask_quickly(address, *request_, If_Match=etag) == 412
     assert json.loads(file.read_text())["title"] == "Linked"
     assert titles(address) == {"a": "Linked"}
     edit_through_a_link(address, file, tmp_path)
-    assert ask_quickly(update, address) == 200
+    assert ask_quickly(address, *request_) == 200
     result = json.loads(file.read_text())
     assert {name: result[name] for name in wanted} == wanted
     assert result["more"] == 1

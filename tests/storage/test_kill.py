@@ -19,7 +19,7 @@ from clients import (
 
 from tests.conftest import until, without_inotify_warning
 
-ROUNDS = 10
+ROUNDS = 6
 WRITERS = 4
 KILLED = 3
 URIS = [f"https://{n}.example/" for n in range(2_400)]
@@ -67,12 +67,12 @@ def test_a_killed_import_leaves_complete_files_and_the_next_import_finishes(serv
 
 
 def import_until(command, is_enough):
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        until(lambda: is_enough() or process.poll() is not None)
-    finally:
-        process.kill()
-    assert process.wait() == -signal.SIGKILL
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: is_enough() or process.poll() is not None)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL
 
 
 def count(data):

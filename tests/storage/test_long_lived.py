@@ -79,29 +79,17 @@ def contents(folder):
 # --- Reading ---
 
 
-@pytest.mark.parametrize("expected", WRITTEN + READ, ids=lambda b: b["id"][:20])
-def test_each_golden_bookmark_is_read(app, expected):
-    assert app.get(f"/{expected['id']}", status=200).json == expected
-
-
-@pytest.mark.parametrize("id", DELETED)
-def test_each_golden_tombstone_is_read(app, id):
-    assert DELETED[id] in app.get(f"/{id}", status=410).json["detail"]
-
-
-def test_exactly_the_golden_bookmarks_are_listed_and_valid(app, data):
+def test_exactly_the_golden_bookmarks_and_tombstones_are_read_and_valid(app, data):
     listed = {bookmark["id"]: bookmark for bookmark in app.get("/").json}
     assert listed == {bookmark["id"]: bookmark for bookmark in WRITTEN + READ}
+    for id, deleted in DELETED.items():
+        assert deleted in app.get(f"/{id}", status=410).json["detail"]
     assert check(data) == (0, [])
 
 
-def test_reading_changes_no_file(app, data):
-    for path in ("/", "/feed", "/tags.json", "/later", "/gone"):
-        app.get(path, status="*")
-    assert contents(data) == contents(GOLDEN)
-
-
-def test_writing_the_same_values_changes_no_file(app, data):
+def test_reading_and_writing_the_same_values_changes_no_file(app, data):
+    for path in ("/feed", "/tags.json", "/later"):
+        app.get(path)
     for one in WRITTEN + READ:
         app.put_json(f"/{one['id']}", one, status=200)
     app.post_json("/-/import", WRITTEN + READ, status=200)
@@ -111,20 +99,13 @@ def test_writing_the_same_values_changes_no_file(app, data):
 # --- Writing ---
 
 
-def put_each(app):
-    """PUT /{id}"""
-    for one in WRITTEN:
+@pytest.mark.parametrize("is_import", [True, False])
+def test_new_files_equal_the_golden_files(tmp_path, is_import):
+    app = webtest.TestApp(make_app(tmp_path / "new"))
+    if is_import:
+        app.post_json("/-/import", WRITTEN, status=200)
+    for one in [] if is_import else WRITTEN:
         app.put_json(f"/{one['id']}", one, status=201)
-
-
-def import_all(app):
-    """import"""
-    assert app.post_json("/-/import", WRITTEN, status=200).json["created"] == len(WRITTEN)
-
-
-@pytest.mark.parametrize("write", [put_each, import_all], ids=lambda write: write.__doc__)
-def test_new_files_equal_the_golden_files(tmp_path, write):
-    write(webtest.TestApp(make_app(tmp_path / "new")))
     written = contents(tmp_path / "new")
     assert {path.stem for path in written} == {one["id"] for one in WRITTEN}
     for path, content in written.items():
@@ -156,15 +137,10 @@ REWRITES = {
         lambda app, id, uri: app.put(f"/{id}", DOCUMENT.format(uri), content_type=XBEL),
         "title", "New",
     ),
-    "POST": (lambda app, id, uri: app.post_json(f"/{id}", {"title": "New"}), "title", "New"),
     "form": (lambda app, id, uri: app.post(f"/{id}", {"title": "New"}), "title", "New"),
     "POST of the uri": (
         lambda app, id, uri: app.post_json("/", {"uri": uri, "title": "New"}, status=200),
         "title", "New",
-    ),
-    "field": (
-        lambda app, id, uri: app.put(f"/{id}/description", "New", content_type=TEXT),
-        "description", "New",
     ),
     "uri": (lambda app, id, uri: app.put(f"/{id}/uri", "x:new", content_type=TEXT), "uri", "x:new"),
     "tags": (lambda app, id, uri: app.put_json(f"/{id}/tags", ["new"]), "tags", ["new"]),
@@ -201,7 +177,7 @@ def test_a_rewrite_keeps_unknown_members_and_the_order_of_all_members(
 
 @pytest.mark.parametrize("id", ["later", "mixed"])
 def test_a_rewrite_changes_only_the_lines_of_changed_members(app, data, id):
-    for name in ("PUT", "POST", "form", "POST of the uri"):
+    for name in ("PUT", "form", "POST of the uri"):
         REWRITES[name][0](app, id, f"https://{id}.example/")
     before = (GOLDEN / "bookmarks" / f"{id}.json").read_text().splitlines()
     after = file(data, id).read_text().splitlines()

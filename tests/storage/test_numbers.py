@@ -1,11 +1,9 @@
 """The application gives each id a number; ids that share one are not mixed up."""
 
 import pytest
-from clients import check as check_command
-from clients import delete_bookmark, put_bookmark
+from clients import check, delete_bookmark, put_bookmark
 
 from storage.bookmark import create
-from storage.check import check
 from storage.store import Store
 
 
@@ -32,17 +30,12 @@ def test_ids_are_found_by_number_in_every_store_and_after_a_restart(data, store,
         assert list(each.ids_of_number(4)) == []
 
 
-def test_a_deleted_bookmark_keeps_its_number(data, store):
+def test_a_deleted_bookmark_keeps_its_number_and_a_removed_file_frees_it(data, store):
     delete_bookmark(store, new(store, "aa"))
+    new(store, "bb")
+    (data / "bookmarks" / "bb.json").unlink()
     for each in (store, Store(data)):
         assert list(each.ids_of_number(2)) == ["aa"]
-
-
-def test_a_removed_file_frees_its_number(data, store):
-    new(store, "aa")
-    new(store, "bb")
-    (data / "bookmarks" / "aa.json").unlink()
-    assert list(store.ids_of_number(2)) == ["bb"]
 
 
 def mint_from(store, monkeypatch, *ids):
@@ -50,53 +43,30 @@ def mint_from(store, monkeypatch, *ids):
     monkeypatch.setattr(store._minter, "mint", lambda: next(following))
 
 
-@pytest.mark.parametrize("is_deleted", [False, True])
-def test_a_new_id_has_a_number_that_no_other_id_has(store, monkeypatch, is_deleted):
-    entry = new(store, "aa")
-    if is_deleted:
-        delete_bookmark(store, entry)
-    mint_from(store, monkeypatch, "bb", "cc", "another")
+def test_a_new_id_has_a_number_that_no_other_id_has(store, monkeypatch):
+    new(store, "aa")
+    delete_bookmark(store, new(store, "bbb"))
+    mint_from(store, monkeypatch, "cc", "ddd", "eeee", "ffff", "another")
     with store.transaction() as folder:
-        assert folder.mint() == "another"
-
-
-def test_new_ids_of_one_transaction_have_different_numbers(store, monkeypatch):
-    mint_from(store, monkeypatch, "aa", "bb", "another")
-    with store.transaction() as folder:
-        for uri in ("x:1", "x:2"):
-            folder.put(create({"uri": uri}, folder.mint()))
-    assert list(store.ids_of_number(2)) == ["aa"]
-    assert list(store.ids_of_number(7)) == ["another"]
+        ids = [folder.mint()]
+        folder.put(create({"uri": "x:1"}, ids[0]))
+        ids.append(folder.mint())
+    assert ids == ["eeee", "another"]
 
 
 # linkding's clients know these ids by the same number.
 SAME = ("id-3985819", "id-4420602")
 
 
-def check_numbers(data):
-    return [finding for finding in check(data, 30) if "same number" in finding.problem]
-
-
-@pytest.mark.parametrize("is_deleted", [False, True])
-def test_check_names_ids_with_the_same_number(data, is_deleted):
+def test_check_names_ids_with_the_same_number_unless_both_are_deleted(data):
     store = Store(data)
-    first = new(store, SAME[0])
-    new(store, SAME[1])
-    if is_deleted:
-        delete_bookmark(store, first)
-    (finding,) = check_numbers(data)
-    assert finding.path.stem == SAME[1]
-    assert finding.problem == f"has an id with the same number as {SAME[0]}"
-    status, lines = check_command(data)  # No file is damaged, so this is no failure.
-    assert status == 0
-    assert str(finding) in lines
-
-
-def test_check_names_no_ids_of_deleted_bookmarks_alone(data):
-    store = Store(data)
-    for id in SAME:
-        delete_bookmark(store, new(store, id))
-    assert check_numbers(data) == []
+    entries = [new(store, id) for id in SAME]
+    for entry in entries:
+        status, (line,) = check(data)
+        assert status == 0  # No file is damaged.
+        assert f"{SAME[1]}.json: has an id with the same number as {SAME[0]}: " in line
+        delete_bookmark(store, entry)
+    assert check(data) == (0, [])
 
 
 def test_an_imported_bookmark_gets_no_number_of_another(run, data, tmp_path, monkeypatch):

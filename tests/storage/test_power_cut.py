@@ -16,7 +16,6 @@ from clients import (
     ask,
     faults,
     put,
-    put_body,
     require_all_kept,
     require_whole,
     service_of,
@@ -67,13 +66,16 @@ def restore_power(disk, service):
 
 
 def test_a_power_cut_loses_no_acknowledged_write(serve, disk, data):
+    def created():
+        return sum(len(ledger.sent) for ledger in ledgers)
+
     ledgers = [Ledger() for _ in range(WRITERS)]
     for _ in range(ROUNDS):
         service = serve()
         require_all_kept(service.address, ledgers)
-        known = created(ledgers)
+        known = created()
         writers = start_writers(service.address, ledgers)
-        until(lambda known=known: created(ledgers) > known + 10)
+        until(lambda known=known: created() > known + 10)
         time.sleep(random.uniform(0, 0.3))
         cut_power(disk)
         for writer in writers:
@@ -83,10 +85,6 @@ def test_a_power_cut_loses_no_acknowledged_write(serve, disk, data):
 
     require_all_kept(serve().address, ledgers)
     assert len(temporary_files(data)) <= ROUNDS
-
-
-def created(ledgers):
-    return sum(len(ledger.sent) for ledger in ledgers)
 
 
 # --- A power cut between giving a file its name and syncing the folder ---
@@ -100,14 +98,12 @@ def read_titles(data):
 
 OLD, NEW = uri_of("old"), uri_of("new")
 ENTRIES = [{"uri": NEW, "title": "New"}]
+BOTH = {OLD: "Old", NEW: "New"}
 CHANGES = {
-    "create": (lambda address: put(address, "new", "New"), {OLD: "Old", NEW: "New"}),
+    "create": (lambda address: put(address, "new", "New"), BOTH),
     "update": (lambda address: put(address, "old", "New"), {OLD: "New"}),
     "delete": (lambda address: ask(address, "DELETE", "/old"), {}),
-    "import": (
-        lambda address: ask(address, "POST", "/-/import", ENTRIES),
-        {OLD: "Old", NEW: "New"},
-    ),
+    "import": (lambda address: ask(address, "POST", "/-/import", ENTRIES), BOTH),
 }
 
 
@@ -191,16 +187,3 @@ def test_a_write_of_a_killed_process_is_durable_once_another_process_confirms_it
     assert put(service.address, id, "New").status == 200
     cut_power(disk, service)
     assert titles(serve().address)[id] == "New"
-
-
-def test_an_update_without_a_change_makes_a_copied_file_durable(serve, disk, data, tmp_path):
-    service = serve()
-    source = tmp_path / "a.json"
-    times = dict.fromkeys(("created", "modified"), "2020-01-01T00:00:00Z")
-    source.write_text(json.dumps({"id": "a", **put_body(uri_of("a"), "A"), **times}))
-    subprocess.run(["cp", source, data / "bookmarks" / "a.json"], check=True)
-    assert ask(service.address, path="/a/title").body == b"A"
-    assert put(service.address, "a", "A").status == 200
-    cut_power(disk, service)
-    assert (data / "bookmarks" / "a.json").read_bytes() == source.read_bytes()
-    assert titles(serve().address) == {"a": "A"}

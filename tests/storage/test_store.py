@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 import weakref
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,23 +22,20 @@ from clients import (
     put_bookmark,
     raise_error,
 )
-from msgspec.structs import replace
 
 import storage.watch
 from bookmarks import make_app
-from storage import files, follower, lock, record
+from storage import files, follower, known_files, lock
 from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import (
     Busy,
     Conflict,
     Gone,
-    Invalid,
     OutcomeUnknown,
     StorageError,
     Unavailable,
     Unreadable,
 )
-from storage.known_files import KnownFiles
 from storage.query import Query
 from storage.record import encode
 from storage.retag import clean_retagging, retag
@@ -105,62 +101,59 @@ def test_a_transaction_sees_its_own_changes(store, a):
     assert [b.uri for b in bookmarks_of(store)] == ["x:new", "https://a.example/"]
 
 
-def test_a_file_that_another_program_writes_during_a_transaction_is_not_overwritten(
-    store, a, tmp_path
+def update_a(folder):
+    a = folder.get("a")
+    folder.put(with_title(a, "Mine"), a)
+
+
+def delete_a(folder):
+    folder.delete(folder.get("a"))
+
+
+@pytest.mark.parametrize("change", [update_a, delete_a])
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_file_that_another_program_changes_during_a_transaction_stays_so(
+    store, a, tmp_path, change, is_removed
 ):
     file = tmp_path / "bookmarks" / "a.json"
-    newer = encode(with_title(a, "Newer"))
-    for change in (
-        lambda folder: folder.put(with_title(a, "Mine"), folder.get("a")),
-        lambda folder: folder.delete(folder.get("a")),
-    ):
-        file.write_bytes(encode(a.bookmark))
-        with pytest.raises(Busy), store.transaction() as folder:
-            change(folder)
-            file.write_bytes(newer)
-        assert file.read_bytes() == newer
-    file.unlink()
+    with pytest.raises(Busy), store.transaction() as folder:
+        change(folder)
+        if is_removed:
+            file.unlink()
+        else:
+            file.write_bytes(encode(with_title(a, "Theirs")))
+    assert titles(store) == ({} if is_removed else {"a": "Theirs"})
+
+
+def test_a_file_that_another_program_creates_during_a_transaction_is_not_overwritten(
+    store, tmp_path
+):
     with pytest.raises(Busy), store.transaction() as folder:
         folder.put(bookmark("a", title="Mine"))
-        file.write_bytes(newer)
-    assert titles(store) == {"a": "Newer"}
+        (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title="Theirs")))
+    assert titles(store) == {"a": "Theirs"}
 
 
-def test_an_update_does_not_bring_back_a_file_removed_meanwhile(store, a, tmp_path, monkeypatch):
-    fsync = os.fsync
-
-    def remove_and_sync(descriptor):
-        (tmp_path / "bookmarks" / "a.json").unlink(missing_ok=True)
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", remove_and_sync)
-    with pytest.raises(Busy):
-        put_bookmark(store, with_title(a, "New"), a)
-    assert titles(store) == {}
-
-
-@pytest.mark.parametrize("call", ["link", "rename"])
-def test_the_renames_before_a_failing_one_are_synced(store, a, tmp_path, monkeypatch, synced, call):
-    def put_all():
-        with store.transaction() as folder:
-            for id in "bcdef":
-                entry = folder.find(id)
-                folder.put(with_title(entry, "New") if entry else bookmark(id), entry)
-
-    if call == "rename":
-        put_all()
-    synced.clear()
-    monkeypatch.setattr(os, call, failing_from(3, getattr(os, call), errno.EIO))
-    if call == "link":
-        monkeypatch.setattr(files, "_O_TMPFILE", 0)
-    with pytest.raises(Unavailable):
-        put_all()
-    assert (tmp_path / "bookmarks").stat().st_ino in synced
+def test_the_files_that_got_their_names_before_a_failing_one_are_synced(
+    store, tmp_path, monkeypatch, synced
+):
+    folder_inode = (tmp_path / "bookmarks").stat().st_ino
+    entries = [put_bookmark(store, bookmark(id)) for id in "abcd"]
+    for call, changes in (
+        ("link", [(bookmark(id), None) for id in "efgh"]),
+        ("rename", [(with_title(entry, "New"), entry) for entry in entries]),
+    ):
+        synced.clear()
+        with monkeypatch.context() as patch, pytest.raises(Unavailable):
+            patch.setattr(os, call, failing_from(3, getattr(os, call), errno.EIO))
+            patch.setattr(files, "_O_TMPFILE", 0)
+            with store.transaction() as folder:
+                for change in changes:
+                    folder.put(*change)
+        assert folder_inode in synced
     stored = titles(store)
-    if call == "rename":
-        assert list(stored.values()).count("New") == 2
-    else:
-        assert len(stored) == 3
+    assert len(stored) == 6
+    assert list(stored.values()).count("New") == 2
 
 
 def test_a_deletion_that_fails_leaves_every_file(store, a, tmp_path, monkeypatch):
@@ -213,15 +206,6 @@ def fail_to_open():
 
     yield fail_to_open
     fault.undo()
-
-
-def test_no_file_is_written_that_is_too_large_to_be_read(a, monkeypatch):
-    data = encode(a.bookmark)
-    monkeypatch.setattr(record, "MAX_FILE_SIZE", len(data))
-    assert encode(a.bookmark) == data
-    monkeypatch.setattr(record, "MAX_FILE_SIZE", len(data) - 1)
-    with pytest.raises(Invalid, match="larger"):
-        encode(a.bookmark)
 
 
 def find(store, id):
@@ -374,10 +358,10 @@ def test_the_state_of_a_folder_that_took_the_place_of_another_is_that_of_a_new_p
 
 
 def test_files_read_before_the_system_had_too_many_open_files_are_not_lost(
-    store, a, tmp_path, fail_to_open
+    store, a, tmp_path, fail_to_open, monkeypatch
 ):
+    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
     put_bookmark(store, bookmark("b", title="B"))
-    time.sleep(2.1)  # Files that have just changed are read again.
     for id in "ab":  # One of the two is read first.
         other = Store(tmp_path)
         fault = fail_to_open(errno.EMFILE, id)
@@ -427,6 +411,8 @@ def test_a_failing_system_call_leaves_nothing_open_or_locked(store, a, monkeypat
 
 
 def test_the_store_is_unavailable_while_its_folder_is_missing(store, a, tmp_path):
+    before = store.state()
+    time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
     aside = (tmp_path / "bookmarks").rename(tmp_path / "aside")
     for access in (
         store.state,
@@ -440,6 +426,8 @@ def test_the_store_is_unavailable_while_its_folder_is_missing(store, a, tmp_path
             access()
     aside.rename(tmp_path / "bookmarks")
     assert titles(store) == {"a": "A"}
+    assert store.state() == Store(tmp_path).state()
+    assert store.state().changed_at > before.changed_at
 
 
 def replace_folder(folder):
@@ -461,45 +449,47 @@ def replace_folder_at(patch, module, call, folder):
     patch.setattr(module, call, replace_and_call)
 
 
-def add(store, a):
-    put_bookmark(store, bookmark("b", title="B"))
-    return {"a": "A", "b": "B"}
+def add_b(folder):
+    folder.put(bookmark("b", title="B"))
 
 
-def update_a(store, a):
-    put_bookmark(store, with_title(a, "New"), a)
-    return {"a": "New"}
-
-
-def delete_a(store, a):
-    delete_bookmark(store, a)
-    return {}
-
-
-WRITES = [
-    (add, "bookmarks"), (update_a, "bookmarks"), (delete_a, "bookmarks"), (delete_a, "tombstones"),
+# Changes, folders that are replaced meanwhile, and the titles after the change.
+REPLACED = [
+    (add_b, "bookmarks", {"a": "A", "b": "B"}), (update_a, "bookmarks", {"a": "Mine"}),
+    (delete_a, "bookmarks", {}), (delete_a, "tombstones", {}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("write, name", WRITES)
-def test_a_write_after_a_folder_is_replaced_is_in_the_new_folder(store, a, tmp_path, write, name):
+@pytest.mark.parametrize("change, name, expected", REPLACED)
+def test_a_write_after_a_folder_is_replaced_is_in_the_new_folder_and_locks_it(
+    store, a, tmp_path, monkeypatch, change, name, expected
+):
+    link = os.link
+
+    def require_lock_and_link(*arguments, **options):
+        with files.open_folder(tmp_path / "bookmarks") as folder, pytest.raises(BlockingIOError):
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        link(*arguments, **options)
+
+    monkeypatch.setattr(os, "link", require_lock_and_link)
     with pytest.MonkeyPatch.context() as patch:
         replace_folder_at(patch, fcntl, "flock", tmp_path / name)
-        expected = write(store, a)
+        with store.transaction() as folder:
+            change(folder)
     assert (tmp_path / "aside").exists()
     assert titles(store) == titles(Store(tmp_path)) == expected
 
 
 @pytest.mark.parametrize("call", ["write", "link", "fsync"])
-@pytest.mark.parametrize("write, name", WRITES)
+@pytest.mark.parametrize("change, name, _", REPLACED)
 def test_a_write_while_a_folder_is_replaced_changes_nothing_in_the_new_folder(
-    store, a, tmp_path, call, write, name
+    store, a, tmp_path, call, change, name, _
 ):
     content = (tmp_path / "bookmarks" / "a.json").read_bytes()
     with pytest.MonkeyPatch.context() as patch:
         replace_folder_at(patch, os, call, tmp_path / name)
-        with pytest.raises(OutcomeUnknown):
-            write(store, a)
+        with pytest.raises(OutcomeUnknown), store.transaction() as folder:
+            change(folder)
     assert (tmp_path / "aside").exists()
     assert [path.name for path in (tmp_path / "bookmarks").iterdir()] == ["a.json"]
     assert (tmp_path / "bookmarks" / "a.json").read_bytes() == content
@@ -539,22 +529,6 @@ def test_a_slow_sync_of_the_folder_keeps_few_files_open(store, monkeypatch):
     assert len(numbers) >= 2 and max(numbers) <= 5
 
 
-def test_a_write_while_the_folder_is_replaced_locks_the_new_folder(store, tmp_path, monkeypatch):
-    link, folder = os.link, tmp_path / "bookmarks"
-
-    def require_lock_and_link(*arguments, **options):
-        with files.open_folder(folder) as descriptor, pytest.raises(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        link(*arguments, **options)
-
-    monkeypatch.setattr(os, "link", require_lock_and_link)
-    with pytest.MonkeyPatch.context() as patch:
-        replace_folder_at(patch, fcntl, "flock", folder)
-        put_bookmark(store, bookmark("b", title="B"))
-    assert (tmp_path / "aside").exists()
-    assert titles(store) == {"b": "B"}
-
-
 # --- inotify ---
 
 
@@ -577,15 +551,6 @@ def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monke
         store.get("a")
 
 
-def test_a_folder_moved_away_and_back_moves_the_state_alike_in_every_process(store, a, tmp_path):
-    before = store.state()
-    time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
-    (tmp_path / "bookmarks").rename(tmp_path / "aside")
-    (tmp_path / "aside").rename(tmp_path / "bookmarks")
-    assert store.state() == Store(tmp_path).state()
-    assert store.state().changed_at > before.changed_at
-
-
 def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
     store, other, monkeypatch, caplog, inotify
 ):
@@ -596,64 +561,64 @@ def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
             put_bookmark(store, bookmark(id, title=id))
             assert other.get(id).bookmark.title == id
     assert caplog.text.count("Without inotify") == 1  # Once for each process.
-    put_bookmark(store, bookmark("c", title="c"))
-    assert list(titles(other)) == list("cba")
-    put_bookmark(store, bookmark("d", title="d"))
-    assert list(titles(other)) == list("dcba")
+    for id in "cd":
+        put_bookmark(store, bookmark(id))
+        assert id in titles(other)
 
 
 @pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
 def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
     a, tmp_path, monkeypatch, name
 ):
-    def fail_for_folder(call):
-        def fail(path, *arguments, **options):
-            if not isinstance(path, int) and Path(path).name == name:
-                raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-            return call(path, *arguments, **options)
+    stat = os.stat
 
-        return fail
+    def fail_for_folder(path, **options):
+        if not isinstance(path, int) and Path(path).name == name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return stat(path, **options)
 
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
     store = Store(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "stat", fail_for_folder(os.stat))
-        patch.setattr(os, "lstat", fail_for_folder(os.lstat))
-        with pytest.raises(Unavailable):
-            store.state()
+    with monkeypatch.context() as patch, pytest.raises(Unavailable):
+        patch.setattr(os, "stat", fail_for_folder)
+        patch.setattr(os, "lstat", fail_for_folder)
+        store.state()
     assert titles(store) == {"a": a.bookmark.title}
 
 
 @pytest.mark.parametrize(
-    "kind, is_shared",
-    [("ext4", False), ("fuseblk", False), ("", False), ("nfs4", True), ("fuse.sshfs", True)],
+    "kind, one_machine, is_used",
+    [("fuseblk", False, True), ("", False, True), ("nfs4", False, False), ("nfs4", True, True)],
 )
-@pytest.mark.parametrize("one_machine", [False, True])
 def test_inotify_is_used_on_network_file_systems_only_for_one_machine(
-    tmp_path, monkeypatch, caplog, inotify, kind, is_shared, one_machine
+    tmp_path, monkeypatch, caplog, inotify, kind, one_machine, is_used
 ):
     storage.watch.warn_once.cache_clear()
-    granted = []
-    open_inotify = storage.watch.INotify
-    monkeypatch.setattr(
-        storage.watch, "INotify", lambda **options: granted.append(1) or open_inotify(**options)
-    )
+    opened, open_inotify = [], storage.watch.INotify
+
+    def count_and_open(**options):
+        opened.append(options)
+        return open_inotify(**options)
+
+    monkeypatch.setattr(storage.watch, "INotify", count_and_open)
     monkeypatch.setattr(files, "file_system", lambda descriptor: kind)
     store = Store(tmp_path, one_machine)
     for title in ("One", "Two", "Six"):
         (tmp_path / "bookmarks" / "a.json").write_bytes(encode(bookmark("a", title=title)))
         assert titles(store) == {"a": title}
-    is_rescanned = is_shared and not one_machine
-    assert granted == ([] if is_rescanned else [1])
-    assert caplog.text.count("no other machine may write") == is_rescanned
+    assert len(opened) == is_used
+    assert ("no other machine may write" in caplog.text) != is_used
 
 
 def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch, inotify):
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
-    compared, compare = [], KnownFiles.find_changed
-    monkeypatch.setattr(
-        KnownFiles, "find_changed", lambda *folder: (compared.append(1), compare(*folder))[1]
-    )
+    compared, compare = [], known_files.KnownFiles.find_changed
+
+    def count_and_compare(*folder):
+        compared.append(folder)
+        return compare(*folder)
+
+    monkeypatch.setattr(known_files.KnownFiles, "find_changed", count_and_compare)
     app = webtest.TestApp(make_app(tmp_path))
     id = app.post_json("/", {"uri": "x:1"}).json["id"]
     other, numbers = Store(tmp_path), itertools.count()
@@ -662,12 +627,7 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
         (lambda: app.get("/?limit=1"), 1),  # From the cache.
         (lambda: app.get(f"/{id}?format=json"), 0),
         (lambda: app.get(f"/{id}?format=html"), 1),
-        (lambda: app.post_json("/", {"uri": "x:2"}), 1),
         (lambda: app.post_json(f"/{id}", {"title": "B"}), 1),
-        (lambda: app.get("/tags"), 1),
-        (lambda: app.get("/-/tools"), 1),
-        (lambda: app.delete(f"/{id}"), 1),
-        (lambda: app.get(f"/{id}", status=410), 0),
     ]:
         compared.clear()
         request()
@@ -678,13 +638,8 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
 
 def test_without_inotify_a_tombstone_is_read_once(store, a, tmp_path, monkeypatch):
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
-    file = tmp_path / "bookmarks" / "a.json"
-    content = file.read_bytes()
+    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
     delete_bookmark(store, a)
-    file.write_bytes(content)  # As a copy of an older backup has it.
-    for path in (file, tmp_path / "tombstones" / "a.json"):
-        os.utime(path, (1_000_000_000, 1_000_000_000))
-    time.sleep(2.1)  # Files that have just changed are read again.
     other = Store(tmp_path)
     assert titles(other) == {}
     monkeypatch.setattr(files, "read", None)
@@ -771,18 +726,14 @@ def _fork_during_a_write(store, write_end):
 # --- Selections ---
 
 
-@pytest.mark.parametrize(
-    "query",
-    [Query(), Query(tags=("x",)), Query(tags=("x", "y")), Query(search=parse_search("b"))],
-    ids=["all", "tag", "tags", "search"],
-)
-def test_a_page_counts_the_tags_of_all_its_matches(store, query):
-    tags = {"a": ["X", "y"], "b": ["x", "y", "z"], "bb": ["x"], "d": ["z", "w"]}
-    for id, names in tags.items():
-        put_bookmark(store, bookmark(id, uri=f"x:{id}", tags=names))
-    page = store.select(replace(query, limit=1, offset=1))
-    matches = bookmarks_of(store, query)
-    counts = Counter(tag.lower() for match in matches for tag in match.tags)
-    most_used = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:2]
-    assert [(tag.lower(), count) for tag, count in page.tag_counts(2)] == most_used
-    assert page.entries == [store.get(entry.bookmark.id) for entry in page.entries]
+def test_a_page_counts_the_tags_of_all_its_matches(store):
+    for id, tags in (("a", ["X", "y"]), ("b", ["x", "y", "z"]), ("bb", ["x"]), ("d", ["z", "w"])):
+        put_bookmark(store, bookmark(id, uri=f"x:{id}", tags=tags))
+    for query, most_used in (
+        (Query(limit=1, offset=1), [("x", 3), ("y", 2)]),
+        (Query(limit=1, offset=1, tags=("x",)), [("x", 3), ("y", 2)]),
+        (Query(limit=1, offset=1, tags=("x", "y")), [("x", 2), ("y", 2)]),
+        (Query(limit=1, offset=1, search=parse_search("b")), [("x", 2), ("y", 1)]),
+    ):
+        counts = store.select(query).tag_counts(2)
+        assert [(tag.lower(), count) for tag, count in counts] == most_used

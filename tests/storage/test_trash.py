@@ -72,17 +72,6 @@ def remaining(store):
 # --- Deleting and putting back ---
 
 
-def test_a_deletion_adds_one_file_and_changes_no_other(store):
-    fill(store, "a")
-    before = path(store, "a").read_bytes()
-    delete(store, "a")
-    assert path(store, "a").read_bytes() == before and path(store, "a", "tombstones").exists()
-    assert bookmarks_of(store) == []
-    ((bookmark, deleted),), count = store.trash.find(10, 0)
-    assert (bookmark.uri, count) == ("https://a.example/", 1)
-    assert deleted == json.loads(path(store, "a", "tombstones").read_bytes())["deleted"]
-
-
 def test_what_is_put_back_has_a_new_id_and_everything_else(store):
     file = path(store, "a")
     content = {
@@ -110,25 +99,6 @@ def test_what_is_put_back_after_the_clock_was_set_back_is_not_older_than_its_cre
     assert restore(store, "a").modified == created
 
 
-def test_what_is_saved_again_is_not_put_back(store):
-    fill(store, "a")
-    delete(store, "a")
-    put_bookmark(store, create(clean({"uri": "https://a.example/"}), "new"))
-    with pytest.raises(Conflict) as raised:
-        restore(store, "a")
-    assert raised.value.id == "new"
-    assert kept(store) == ["a"] and remaining(store) == ["a", "new"]
-
-
-@pytest.mark.parametrize("id", ["active", "unknown"])
-def test_only_what_is_in_the_trash_is_put_back_or_erased(store, id):
-    fill(store, "active")
-    for change in (trash.restore, trash.erase):
-        with pytest.raises(NotFound), store.transaction() as folder:
-            change(folder, id)
-    assert remaining(store) == ["active"]
-
-
 def test_a_file_that_is_no_bookmark_is_neither_put_back_nor_removed(store):
     fill(store, "a")
     delete(store, "a", age=DAYS + 1)
@@ -138,16 +108,6 @@ def test_a_file_that_is_no_bookmark_is_neither_put_back_nor_removed(store):
     make(store._folder).expire()
     assert path(store, "a").read_text() == "notes"
     assert store.trash.find(10, 0)[0] == []
-
-
-def test_what_is_erased_is_gone_and_its_tombstone_stays(store):
-    fill(store, "a", "b")
-    delete(store, "a", "b")
-    with store.transaction() as folder:
-        trash.erase(folder, "a")
-    assert kept(store) == remaining(store) == ["b"]
-    with pytest.raises(Gone):
-        store.get("a")
 
 
 def test_an_erasure_that_fails_is_no_success(store, monkeypatch):
@@ -209,8 +169,8 @@ def test_a_start_removes_all_expired_files_some_at_a_time(store, monkeypatch):
     fill(store, *ids)
     delete(store, *ids)
     for id in ids:  # All in one second.
-        file = path(store, id, "tombstones")
-        file.write_text(json.dumps({"id": id, "deleted": CREATED}))
+        tombstone = {"id": id, "deleted": CREATED}
+        path(store, id, "tombstones").write_text(json.dumps(tombstone))
     assert kept(store) == []
     other = make(store._folder)
     fill(other, "new")
@@ -228,17 +188,7 @@ def test_without_a_number_of_days_nothing_expires(store):
     assert remaining(store) == ["a", "new"] and kept(store) == ["a"]
 
 
-def test_with_no_days_the_deletion_removes_the_file(tmp_path):
-    store = make(tmp_path, keep_deleted=0)
-    fill(store, "a")
-    delete(store, "a")
-    assert remaining(store) == kept(store) == []
-    with pytest.raises(NotFound):
-        restore(store, "a")
-
-
-@pytest.mark.parametrize("content", [b"{", b'{"id": "a"}', b""])
-def test_a_file_whose_tombstone_is_not_valid_any_more_stays(store, monkeypatch, content):
+def test_a_file_whose_tombstone_is_not_valid_any_more_stays(store, monkeypatch):
     fill(store, "a")
     delete(store, "a", age=DAYS + 1)
     store = make(store._folder)
@@ -246,7 +196,7 @@ def test_a_file_whose_tombstone_is_not_valid_any_more_stays(store, monkeypatch, 
 
     def find_and_break():
         found = find()
-        path(store, "a", "tombstones").write_bytes(content)
+        path(store, "a", "tombstones").write_bytes(b"{")
         return found
 
     monkeypatch.setattr(store.trash, "_expired", find_and_break)
@@ -259,16 +209,12 @@ def test_a_failing_expiry_is_logged_and_fails_no_change(store, monkeypatch, capl
     delete(store, "a", age=DAYS + 1)
     store = make(store._folder)
     with monkeypatch.context() as patch:
-        patch.setattr(files, "remove", fail_with_unavailable)
+        patch.setattr(os, "unlink", raise_error(errno.EIO))
         fill(store, "b")
         store.expire()
     assert "Files of deleted bookmarks remain" in caplog.text
     make(store._folder).expire()
     assert remaining(store) == ["b"]
-
-
-def fail_with_unavailable(*arguments):
-    raise Unavailable("The disk cannot be written.")
 
 
 def test_an_unreadable_tombstone_brings_no_bookmark_back(store, monkeypatch):
@@ -285,6 +231,20 @@ def test_an_unreadable_tombstone_brings_no_bookmark_back(store, monkeypatch):
     delete(other, "a")
     monkeypatch.setattr(files, "read", fail_for_tombstones)
     assert [bookmark.id for bookmark in bookmarks_of(store)] == ["b"]
+
+
+def test_expired_files_are_removed_with_the_next_change(store):
+    store = make(store._folder)
+    fill(store, "a", "b", "young")
+    delete(store, "b", age=DAYS + 1)
+    delete(store, "young", age=DAYS - 1)
+    fill(store, "c")
+    assert remaining(store) == ["a", "c", "young"]
+    with pytest.raises(Gone):
+        store.get("b")
+    write_tombstone(store, "a", age=DAYS * 10)  # It comes while the service runs.
+    fill(store, "d")
+    assert remaining(store) == ["c", "d", "young"]
 
 
 # --- Processes that are killed ---
@@ -317,7 +277,7 @@ def run_killed(step, work):
 
 
 def delete_work(store):
-    delete_bookmark(store, store.get("a"))
+    delete(store, "a")
 
 
 def restore_work(store):
@@ -374,30 +334,3 @@ def with_work(folder):
     delete(store, "b", age=1)
     delete(store, "c", age=DAYS + 1)
     store.close()
-
-
-# --- Merged and old folders ---
-
-
-def test_a_file_under_an_old_tombstone_of_another_folder_expires(store, tmp_path):
-    fill(store, "a")
-    other = make(tmp_path / "other")
-    write_tombstone(other, "a", age=DAYS * 10)
-    os.rename(path(other, "a", "tombstones"), path(store, "a", "tombstones"))
-    assert bookmarks_of(store) == kept(store) == []
-    make(store._folder).expire()
-    assert remaining(store) == []
-
-
-def test_expired_files_are_removed_with_the_next_change(store):
-    store = make(store._folder)
-    fill(store, "a", "b", "young")
-    delete(store, "b", age=DAYS + 1)
-    delete(store, "young", age=DAYS - 1)
-    fill(store, "c")
-    assert remaining(store) == ["a", "c", "young"]
-    with pytest.raises(Gone):
-        store.get("b")
-    write_tombstone(store, "a", age=DAYS * 10)  # It comes while the service runs.
-    fill(store, "d")
-    assert remaining(store) == ["c", "d", "young"]

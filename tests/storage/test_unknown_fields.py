@@ -6,20 +6,12 @@ import pytest
 from clients import ask, put, put_back, put_body, uri_of
 
 # Unknown members with JSON values that a rewrite could change.
-MEMBERS = {
-    "big": "123456789012345678901234567890",
-    "negative": "-0",
-    "exponent": "1E400",
-    "float": "1.50",
-    "digits": "0.1000000000000000055511151231257827",
-    "nested": '{"a": [1, {"b": [[], {}, null, true, false]}], "": ""}',
-    "text": '"Ünïcode \\u00fc \\ud83d\\ude00 \\\\ \\" \\/ \\n"',
-    "_private": "null",
-    "": "1",
-    "Title": '"not the title"',
-    "é": "[]",
-}
-UNKNOWN = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {v}" for name, v in MEMBERS.items())
+UNKNOWN = r"""
+    "big": 123456789012345678901234567890, "negative": -0, "exponent": 1E400, "float": 1.50,
+    "digits": 0.1000000000000000055511151231257827, "_private": null, "": 1, "é": [],
+    "nested": {"a": [1, {"b": [[], {}, null, true, false]}], "": ""}, "Title": "not the title",
+    "text": "Ünïcode \u00fc \ud83d\ude00 \\ \" \/ \n"
+"""
 
 
 @pytest.fixture
@@ -31,7 +23,7 @@ def path(shared_data):
 def address(shared_service, path):
     """A service over a file with unknown members before and after the fields of a bookmark."""
     own = f'"id": "a", "uri": "{uri_of("a")}", "title": "a", "created": "2020-01-01T00:00:00Z"'
-    path.write_text(f'{{{UNKNOWN}, {own}, "last": {MEMBERS["float"]}}}', encoding="utf-8")
+    path.write_text(f'{{{UNKNOWN}, {own}, "last": 1.50}}', encoding="utf-8")
     return shared_service.address
 
 
@@ -43,13 +35,12 @@ def decode_exactly(text):
 def require_unknown(path):
     """Require that the file has all unknown members, unchanged."""
     stored = decode_exactly(path.read_text(encoding="utf-8"))
-    expected = decode_exactly(f'{{{UNKNOWN}, "last": {MEMBERS["float"]}}}')
+    expected = decode_exactly(f'{{{UNKNOWN}, "last": 1.50}}')
     assert {name: value for name, value in stored.items() if name in expected} == expected
 
 
 def test_unknown_members_survive_updates_edits_and_a_deletion_that_is_undone(address, path):
-    for number in range(9):
-        assert put(address, "a", f"{number}").status == 200
+    assert put(address, "a", "A").status == 200
     path.write_text(path.read_text().replace("{", '{"added": 1.0, ', 1))
     assert put(address, "a", "New").status == 200
     require_unknown(path)
@@ -75,7 +66,7 @@ def test_a_large_file_stays_readable_or_is_not_rewritten(address, path, count):
 
 
 def test_a_deeply_nested_member_is_never_lost(address, path):
-    for depth in (1, 400, 499, 500, 501, 998, 1_100, 10_000, 100_000):
+    for depth in (1, 499, 500, 100_000):
         own = f'"id": "a", "uri": "{uri_of("a")}", "created": "2020-01-01T00:00:00Z"'
         path.write_text(f'{{{own}, "x": {"[" * depth}{"]" * depth}}}')
         before = path.read_bytes()
