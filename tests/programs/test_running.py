@@ -97,8 +97,7 @@ def test_a_blocked_request_does_not_delay_the_end_beyond_5_seconds(serve, unlock
 
 
 @pytest.mark.parametrize(
-    "pause, then, was_used",
-    [(0, signal.SIGTERM, True), (0.002, signal.SIGINT, False), (0.01, signal.SIGTERM, True)],
+    "pause, then, was_used", [(0, signal.SIGTERM, True), (0.002, signal.SIGINT, False)]
 )
 def test_several_signals_end_it_without_an_error(serve, pause, then, was_used):
     """A terminal and a process manager may both send a signal."""
@@ -120,12 +119,11 @@ sys.exit(bookmarks.main(["--data", sys.argv[1], "--listen", "127.0.0.1:0"]))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_while_it_reads_the_collection(data, number):
+def test_a_signal_ends_it_while_it_reads_the_collection(data):
     command = [sys.executable, "-c", LOADING, str(data)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         assert "http://" in process.stderr.readline()
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
         assert process.stderr.read() == ""
 
@@ -204,9 +202,12 @@ def test_forwarded_headers_of_an_untrusted_peer_are_ignored(service, serve):
 
 @pytest.mark.parametrize("proxy, address", [("192.0.2.1", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")])
 def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy, address):
-    service = serve("--trusted-proxy", proxy, "--access-log", BOOKMARKS_TOKEN="s3cret-0123456789")
+    # White space around the token is removed.
+    options = ("--trusted-proxy", proxy, "--access-log")
+    service = serve(*options, BOOKMARKS_TOKEN=" s3cret-0123456789\r\n")
     headers = {"X-Forwarded-For": "198.51.100.1, 192.0.2.7", "Authorization": "Bearer guess"}
     assert ask(service.address, **headers).status == 401
+    assert ask(service.address, Authorization="Bearer s3cret-0123456789").status == 200
     service.stop()
     log = "".join(service.log)
     assert f" {address} GET / 401 " in log
@@ -219,7 +220,6 @@ def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy,
     [
         (("--listen", "0.0.0.0:0"), "é" * 15, True),
         (("--listen", "0.0.0.0:0"), "x" * 16, False),
-        (("--trusted-proxy", "127.0.0.1"), "x" * 15, True),
         (("--base-url", "https://marks.example"), "x" * 15, True),
         ((), "x" * 15, False),
     ],
@@ -234,15 +234,9 @@ def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
     assert token not in log
 
 
-def test_white_space_around_the_token_of_the_environment_is_removed(serve):
-    service = serve(BOOKMARKS_TOKEN=" s3cret-0123456789\r\n")
-    assert ask(service.address, Authorization="Bearer s3cret-0123456789").status == 200
-
-
 @pytest.mark.parametrize(
     "name, value, message",
     [
-        ("BOOKMARKS_TOKEN", "", "token must not be empty"),
         ("BOOKMARKS_TOKEN", " \n", "token must not be empty"),
         ("BOOKMARKS_TOKEN_FILE", "", "BOOKMARKS_TOKEN_FILE is empty"),
     ],
@@ -270,24 +264,16 @@ def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):
 
 
 @pytest.mark.parametrize("mode, is_warned", [(0o600, False), (0o640, True), (0o604, True)])
-def test_a_token_file_that_other_users_can_read_causes_a_warning(serve, tmp_path, mode, is_warned):
-    token = tmp_path / "token"
-    token.write_text("secret\n")
-    token.chmod(mode)
-    service = serve("--token-file", str(token))
-    assert ask(service.address, **BEARER).status == 200
-    service.stop()
-    assert ("chmod 600" in "".join(service.log)) == is_warned
-
-
-def test_a_token_file_may_have_several_tokens_and_comments(serve, tmp_path):
+def test_a_token_file_may_have_several_tokens_and_must_be_private(serve, tmp_path, mode, is_warned):
     token = tmp_path / "token"
     token.write_bytes(b"\xef\xbb\xbf# The phone\r\nfirst token#1\r\n\r\n  #old\r\n second \r\n")
-    token.chmod(0o600)
+    token.chmod(mode)
     service = serve("--token-file", str(token))
     sent = {"first token#1": 200, "second": 200, "old": 401, "#old": 401, "# The phone": 401}
     for text, status in sent.items():
         assert ask(service.address, Authorization=f"Token {text}").status == status
+    service.stop()
+    assert ("chmod 600" in "".join(service.log)) == is_warned
 
 
 @pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
