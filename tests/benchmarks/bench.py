@@ -51,12 +51,10 @@ class Bench:
 
     @cached_property
     def many(self) -> Server:
-        """The service over the whole collection."""
         return self.serve(self.data)
 
     @cached_property
     def no_data(self) -> Path:
-        """A data folder without bookmarks."""
         return collection.make(self.folder / "none", 0)
 
     @cached_property
@@ -66,7 +64,6 @@ class Bench:
 
     @cached_property
     def unchanged(self) -> Server:
-        """A server whose response is always a 304."""
         return self._plain("unchanged")
 
     @cached_property

@@ -37,7 +37,6 @@ def _file(id: str, number: int, chance: random.Random) -> bytes:
 
 
 def fields(chance: random.Random) -> dict[str, object]:
-    """Return a random title, description and tags."""
     return {
         "title": " ".join(chance.choices(WORDS, k=6)).capitalize(),
         "description": " ".join(chance.choices(WORDS, k=15)),
@@ -53,7 +52,6 @@ def _tags(chance: random.Random) -> list[str]:
 
 
 def ids(data: Path) -> list[str]:
-    """Return the ids of the bookmarks in random order."""
     ids = sorted(path.stem for path in (data / "bookmarks").glob("*.json"))
     random.Random(2).shuffle(ids)
     return ids

@@ -28,7 +28,6 @@ class Sample:
 
     @property
     def rate(self) -> float:
-        """Responses per second."""
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:
@@ -38,12 +37,10 @@ class Sample:
 
 
 def get(path: str, *headers: str) -> bytes:
-    """Return a prepared GET."""
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "\r\n"]).encode()
 
 
 def post(path: str, body: bytes) -> bytes:
-    """Return a prepared POST with a JSON body."""
     return _request("POST", path, body)
 
 
@@ -60,12 +57,10 @@ class Connection:
         self.connect()
 
     def connect(self) -> None:
-        """Open a new connection."""
         self.socket = socket.create_connection(("127.0.0.1", self._port), timeout=600)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, request: bytes) -> None:
-        """Send a request."""
         self._received = bytearray()
         self.begun = time.perf_counter()
         self.socket.sendall(request)
@@ -97,7 +92,6 @@ class Connection:
         return response
 
     def close(self) -> None:
-        """Close the connection."""
         self.socket.close()
 
 

@@ -19,37 +19,30 @@ _PAIRS = [
 
 
 def one(bench: Bench) -> list[str]:
-    """Return the paths of random bookmarks."""
     return [f"/{id}" for id in bench.ids[:_MOST]]
 
 
 def tagged(bench: Bench) -> list[str]:
-    """Return the first page of each common tag."""
     return [f"/?tag={tag}&limit=20" for tag in _COMMON]
 
 
 def twice_tagged(bench: Bench) -> list[str]:
-    """Return the first page of each pair of common tags."""
     return [f"/?tag={tag}&tag={other}&limit=20" for tag, other in _PAIRS]
 
 
 def halfway(bench: Bench) -> list[str]:
-    """Return pages from the middle of the collection."""
     return [f"/?limit=20&offset={len(bench.ids) // 2 + page}" for page in range(20)]
 
 
 def feed(bench: Bench) -> list[str]:
-    """Return the path of the feed."""
     return ["/feed"]
 
 
 def page(bench: Bench) -> list[str]:
-    """Return pages of 50 bookmarks for a browser."""
     return [f"/?tag={tag}&limit=50&format=html" for tag in _COMMON]
 
 
 def every_one(bench: Bench) -> Iterator[str]:
-    """Yield every bookmark in random order."""
     return (f"/{id}" for id in cycle(bench.ids))
 
 

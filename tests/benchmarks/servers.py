@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
 # Without this variable Python compiles the modules once, not at each start.
@@ -72,21 +71,14 @@ class Server:
     def __enter__(self) -> "Server":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def stop(self) -> None:
-        """Stop the server."""
         self._process.terminate()
         self._process.wait(timeout=30)
 
     def memory(self) -> int:
-        """Return the resident memory in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         match = re.search(r"^VmRSS:\s*(\d+) kB$", status, re.MULTILINE)
         assert match

@@ -22,7 +22,6 @@ def creates() -> Iterator[bytes]:
 
 
 def durable(bench: Bench, clients: int) -> Measured:
-    """Compare durable creates with plain file operations."""
 
     def rate(server: Server) -> float:
         return bench.load(server, creates(), clients, status=201).rate
