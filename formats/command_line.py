@@ -57,7 +57,6 @@ def configured_application(
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
     try:
         status = int(options.run(options))
         sys.stdout.flush()

@@ -65,7 +65,6 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    """Return the page of a problem."""
     # The request may lack a token, so the page must show nothing of the collection.
     site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
@@ -76,7 +75,6 @@ def write_problem(problem: Problem, site: Site) -> bytes:
 
 
 def problem_html(problem: Problem) -> str:
-    """Return the content of the page of a problem."""
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)

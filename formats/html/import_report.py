@@ -8,7 +8,6 @@ from storage.importer import Importer, ImportReport
 
 
 def write(importer: Importer, site: Site) -> str:
-    """Return the page of a finished import."""
     report = importer.report
     summary = _summary(report)
     entries = _entries(report)

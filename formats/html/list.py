@@ -33,7 +33,6 @@ _LONG_FILTER_NOTE = (
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Write the page of a list."""
     items = _ItemWriter(listing)
     links = listing.links
     if listing.has_long_filter:
@@ -199,8 +198,6 @@ _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
 class _ItemWriter:
-    """Writes the items of a list."""
-
     def __init__(self, listing: Listing) -> None:
         self._path = e(listing.site.path)
         self._is_visitor = listing.site.is_visitor
@@ -214,7 +211,6 @@ class _ItemWriter:
         self._edit_query = e(urlencode({"_list": list_query}))
 
     def write(self, entry: Entry) -> str:
-        """Return the list item of a bookmark."""
         bookmark = entry.bookmark
         unread = ' class="unread"' if UNREAD in entry.tags else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)

@@ -55,6 +55,5 @@ def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> b
 
 
 def write_logout_page(site: Site) -> bytes:
-    """Return the page with a button to log out."""
     form = frame.post_form(f"{site.path}/-/logout", [], "<button>Log out</button>")
     return frame.write_page("You are logged in", form, site).encode()

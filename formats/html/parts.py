@@ -68,7 +68,6 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def date_html(timestamp: str) -> str:
-    """Return the date of a timestamp as HTML."""
     # No "yesterday", which would become wrong in a cached page.
     minute = timestamp[:16]
     year = timestamp[:4]
