@@ -11,7 +11,6 @@ from formats.imports.entry import ImportedEntry, note_of_unused_values
 from formats.xml import declared_charset
 from storage.errors import Malformed
 
-# `bookmarks import --format` takes these names.
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "json": json.read_file,
     "xbel": xbel.read_file,

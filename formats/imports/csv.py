@@ -31,15 +31,14 @@ from storage.importer import NOTE
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
-# Every version of this service exports these columns.
-_OWN_COLUMNS = {"id", "uri", "created", "modified"}
+_COLUMNS_OF_EVERY_OWN_EXPORT = {"id", "uri", "created", "modified"}
 _PART_OF_ROW_TEXT = "may be a part of a row, because a quotation mark above is not closed"
 
 _NumberedLines = Iterator[tuple[int, str]]
 
 
 class _Row(NamedTuple):
-    number: int  # Of its first line.
+    first_line: int
     lines: list[str]  # Several if a quoted cell has line breaks.
     cells: list[str]
     error: str  # Why cells are missing or may be wrong.
@@ -54,7 +53,7 @@ class _Row(NamedTuple):
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield an entry for each row. Raises Malformed if no column is known to have uris."""
+    """Yield an entry for each row. Raises Malformed without a column for uris."""
     lines = enumerate(io.StringIO(decode(data)), 1)
     header = find_header(lines)
     if not is_header(header):
@@ -67,7 +66,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def find_header(lines: _NumberedLines) -> str:
-    """Read up to the first line that is neither blank nor Excel's `sep=;`. Return it, or ""."""
+    """Read up to the first line that is neither blank nor Excel's `sep=;`, and return it."""
     for _, line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -75,7 +74,7 @@ def find_header(lines: _NumberedLines) -> str:
 
 
 def is_header(line: str) -> bool:
-    """Return whether the line is a header with a column for the uri."""
+    """Return whether the line names a column for uris."""
     _, names = _split_header(line)
     return "uri" in map(role_of, names)
 
@@ -99,7 +98,6 @@ def _count_known_names(candidate: tuple[str, list[str]]) -> int:
 
 
 def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_Row]:
-    """Yield the rows below the header, which has `width` cells."""
     for number, line in lines:
         if line.isspace():
             continue
@@ -168,14 +166,14 @@ class _Table:
     def __init__(self, names: Sequence[str]) -> None:
         self.unused_values = UnusedValues()
         self._names = names
-        self._is_own_export = _OWN_COLUMNS <= set(names) <= FIELDS.keys()
+        self._is_own_export = _COLUMNS_OF_EVERY_OWN_EXPORT <= set(names) <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
         """Return an entry, skipped if the uri is missing or may be wrong."""
         if not row.cells:
             return _skip(row, row.text, row.error)
         if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows.
-            return ignored_entry(row.number)
+            return ignored_entry(row.first_line)
         self._count_unused(row.cells)
         fields = self._fields_of_cells(row.cells)
         if row.error:
@@ -187,7 +185,7 @@ class _Table:
         # Some programs leave out empty cells at the end of a row.
         if len(row.cells) < width and not _has_uri_on_one_line(fields):
             return _skip(row, row.joined_cells, f"has {len(row.cells)} cells, not {width}")
-        entry = entry_with_uri(row.number, fields)
+        entry = entry_with_uri(row.first_line, fields)
         if entry.skip_reason:
             return _skip(row, row.joined_cells, entry.skip_reason)
         return entry
@@ -213,7 +211,7 @@ def _has_uri_on_one_line(fields: dict[str, object]) -> bool:
 
 def _entry_with_misplaced_quote(row: _Row, fields: dict[str, object]) -> ImportedEntry:
     if _is_intact(str(fields.get("uri", "")), row):
-        return ImportedEntry(row.number, {**fields, NOTE: row.error})
+        return ImportedEntry(row.first_line, {**fields, NOTE: row.error})
     return _skip(row, row.text, row.error)
 
 
@@ -230,8 +228,8 @@ def _is_intact(uri: str, row: _Row) -> bool:
 
 def _skip(row: _Row, row_text: str, reason: str) -> ImportedEntry:
     if len(row.lines) > 1:
-        reason = f"{reason}, up to line {row.number + len(row.lines) - 1}"
-    return ImportedEntry(row.number, {"title": row_text}, reason)
+        reason = f"{reason}, up to line {row.first_line + len(row.lines) - 1}"
+    return ImportedEntry(row.first_line, {"title": row_text}, reason)
 
 
 def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
@@ -251,7 +249,7 @@ def _tags_in_cell(cell: str) -> Sequence[object]:
     if cell in WORDS_FOR_NO_TAG:
         return []
     if cell.startswith("["):
-        with suppress(ValueError, RecursionError):  # The cell may not be JSON.
+        with suppress(ValueError, RecursionError):
             return tags_in(json.loads(cell))
         if cell.endswith("]"):
             return _quoted_tags(cell[1:-1])

@@ -24,7 +24,7 @@ _PLACEHOLDERS = (
     "n/a",
     "-62135596800",  # The year 1 in .NET.
 )
-# `parsedate_to_datetime` would ignore a PM.
+# Checked first, because `parsedate_to_datetime` ignores unknown words such as PM.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -111,7 +111,7 @@ def _seconds_of_microseconds(number: int) -> int:
 
 def _from_text(text: str) -> str | None:
     with suppress(Invalid):
-        return _parse_rfc_3339(text)
+        return str(clean_value("created", text))  # RFC 3339
     if _RFC_5322.fullmatch(text):
         return _parse_with(parsedate_to_datetime, text)
     date = _parse_with(datetime.fromisoformat, text.upper())
@@ -119,18 +119,13 @@ def _from_text(text: str) -> str | None:
         return date
     dates = [_parse_with(datetime.strptime, text, format) for format in _FORMATS]
     possible_dates = set(filter(None, dates))
-    # 02/01/2023 01:02:03 may begin with the day or with the month.
+    # 02/01/2023 may begin with the day or the month.
     if len(possible_dates) == 1:
         return possible_dates.pop()
     return None
 
 
-def _parse_rfc_3339(text: str) -> str:
-    return str(clean_value("created", text))
-
-
 def _parse_with(parse: Callable[..., datetime], *arguments: str) -> str | None:
-    """Return the date in RFC 3339, or None."""
     with suppress(ValueError, OverflowError):
         moment = parse(*arguments)
         if moment.tzinfo:

@@ -50,10 +50,7 @@ _MAX_EXAMINED_BYTES = 64 * 1024
 
 
 def detect_format(data: bytes) -> str:
-    """Return the name of a file's format, such as `xbel`.
-
-    Raises Malformed for a file that cannot be read.
-    """
+    """Return a format, such as `xbel`. Raises Malformed if the file cannot be read."""
     for first_bytes, description in _UNREADABLE_FILES:
         if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")

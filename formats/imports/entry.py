@@ -1,4 +1,4 @@
-"""The entries that the readers of all formats yield."""
+"""The entries of imported files."""
 
 import re
 from collections import Counter

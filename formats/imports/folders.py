@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
-# Browsers and Linkwarden create these folders.
+# In browsers and Linkwarden.
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
@@ -15,9 +15,9 @@ _BUILT_IN_FOLDERS = (
     "other favorites, mobile favorites, favourites, favourites bar, other favourites, "
     "mobile favourites"
 ).split(", ")
-# Folders of unread pages in Chromium and Safari.
+# In Chromium and Safari.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
-# Lists in Pocket, Instapaper and Raindrop.
+# In Pocket, Instapaper and Raindrop.
 _TAGS_OF_SERVICE_LISTS = {
     "unsorted": (),
     "unread": ("unread",),
@@ -54,11 +54,11 @@ def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> lis
 
 
 class Heading(NamedTuple):
-    """A heading in a text file, with the tags for the entries below it."""
+    """A heading in a text file."""
 
     level: int
     text: str
-    tags: tuple[str, ...]
+    tags: tuple[str, ...]  # For the entries below it.
 
 
 class Folders:

@@ -18,11 +18,10 @@ _BEGINNING_OF_PART = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# The beginning of a tag, up to its attributes, or a whole comment.
 _TAG = re.compile(
     r"""
-    < ( /? [a-z][a-z0-9]*+          # A tag.
-      | !-- (?: .*?--> | .* )       # A comment.
+    < ( /? [a-z][a-z0-9]*+
+      | !-- (?: .*?--> | .* )       # A comment, perhaps without end.
       | [!?] [^>]*+ >?              # A declaration or instruction.
       )
     """,
@@ -53,8 +52,8 @@ _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1
 
 _SURROGATES = range(0xD800, 0xE000)
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# These tags are dropped. Other unknown tags are text, such as `<int>` in `list<int>`.
-_MARKUP_TAGS = frozenset(
+# Other unknown tags are text, such as `<int>` in `list<int>`.
+_DROPPED_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
 )
@@ -63,7 +62,7 @@ _MARKUP_TAGS = frozenset(
 class Token(NamedTuple):
     """A tag with the text after it."""
 
-    name: str  # Such as `a` or `/dt`, or "part" for the text before the first tag of a part.
+    name: str  # Such as `a` or `/dt`, or "part" at the beginning of a part.
     line: int
     attributes: Mapping[str, str] = {}
     is_unclosed: bool = False  # The tag has no `>`.
@@ -104,17 +103,13 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
         elif name in _LINE_BREAK_TAGS:
             _, position = _parse_attributes(part, position)
             texts.append(_BREAK_MARK)
-        elif name.removeprefix("/") in _MARKUP_TAGS:
+        elif name.removeprefix("/") in _DROPPED_TAGS:
             _, position = _parse_attributes(part, position)
-        elif not _is_comment(name):
+        elif not name.startswith(("!", "?")):  # Not a comment.
             texts.append(tag[0])
         line += part.count("\n", tag.start(), position)
     texts.append(part[position:])
     yield token._replace(text="".join(texts))
-
-
-def _is_comment(name: str) -> bool:
-    return name.startswith(("!", "?"))
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
@@ -123,7 +118,7 @@ def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
     while attribute := _ATTRIBUTE.match(part, position):
         position = attribute.end()
         name = attribute["name"].lower()
-        if name not in attributes:  # Browsers also use the first of two equal attributes.
+        if name not in attributes:  # As in browsers, the first counts.
             attributes[name] = _attribute_value(attribute)
     end = _TAG_END.match(part, position)
     if end:
@@ -138,7 +133,7 @@ def _attribute_value(attribute: re.Match[str]) -> str:
 
 
 def unescape(text: str) -> str:
-    """Decode the entities that end with a semicolon."""
+    """Decode HTML entities."""
     return _ENTITY.sub(_unescape_entity, text)
 
 
@@ -167,6 +162,6 @@ def decode_text(text: str) -> str:
 
 
 def decode_one_line(text: str) -> str:
-    """Decode the text of a token, and replace its line breaks by spaces."""
+    """Decode the text of a token, with spaces for line breaks."""
     lines = decode_text(text).split("\n")
     return " ".join(map(str.strip, lines))

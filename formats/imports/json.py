@@ -35,8 +35,7 @@ _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".sp
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
-# Folders that a program creates, not the user.
-_ROOT_FOLDERS = frozenset(
+_BUILT_IN_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
@@ -46,7 +45,7 @@ _FOLDER_TYPES = ("folder", "text/x-moz-place-container")
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# The two outer folders of a browser, which have two levels each: an object and an array.
+# Two folders, each an object with an array.
 _DEPTH_OF_BROWSER_FOLDERS = 4
 _MAX_PARENTS = 20
 
@@ -73,7 +72,7 @@ class _Position(NamedTuple):
     """Where a value is in the document."""
 
     path: str = ""  # Such as `lists[0].links`.
-    name: str = ""  # The last name in the path, such as `links`.
+    name: str = ""  # Such as `links`.
     depth: int = 0  # The number of arrays and objects around the value.
     tags: tuple[str, ...] = ()  # Of the folders around the value.
 
@@ -108,9 +107,8 @@ class _Reader:
     def _read_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
         containers = _find_containers(members, position)
         if containers:
-            yield from self._read_folder(members, containers, position)
-        else:
-            yield from self._read_entry(members, position)
+            return self._read_folder(members, containers, position)
+        return self._read_entry(members, position)
 
     def _read_folder(
         self, members: Members, containers: Members, position: _Position
@@ -126,7 +124,7 @@ class _Reader:
             yield from entries
 
     def _read_entry(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield the entry in an object, unless the object is an empty folder."""
+        """Yield an entry, unless the object is an empty folder."""
         entry = self._entry_of_object(members, position)
         if entry.skip_reason == NO_URI:
             if position.depth == 0:
@@ -136,7 +134,7 @@ class _Reader:
         yield entry
 
     def _entry_of_object(self, members: Members, position: _Position) -> ImportedEntry:
-        tags = position.tags + self._tags_of_lists(members.get("lists"))
+        tags = position.tags + self._tags_of_lists(members.get("lists"))  # Karakeep
         # An export of this service has no folders.
         if not tags and _is_from_own_export(members):
             return entry_with_uri(position.path, members)
@@ -170,7 +168,7 @@ class _Reader:
             id = folder.parent_id
         return tags
 
-    def _tags_of_lists(self, ids: object) -> tuple[str, ...]:  # Karakeep
+    def _tags_of_lists(self, ids: object) -> tuple[str, ...]:
         tags: tuple[str, ...] = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
@@ -186,7 +184,7 @@ def _ignore(entry: ImportedEntry) -> ImportedEntry:
 
 
 class _ListedFolder(NamedTuple):
-    """A folder whose entries name it by its id, such as a list of Karakeep."""
+    """A folder to which entries refer by its id."""
 
     tags: tuple[str, ...]
     parent_id: object
@@ -220,31 +218,27 @@ def _find_containers(members: Members, position: _Position) -> Members:
     """Return the members that contain entries or folders; empty for an entry."""
     is_outermost = position.depth == 0
     # The outermost object may be an account with an address.
-    if has_address(members) and not is_outermost:
+    if not is_outermost and has_address(members):
         return {}
     containers = {}
     for name, value in members.items():
         if _is_container(name, value) or (is_outermost and _is_outermost_container(name, value)):
             containers[name] = value
-    if not containers and _has_only_objects(members):
+    # Tab Session Manager writes `{"1": {…}, "2": {…}}`.
+    if not containers and all(isinstance(value, dict) for value in members.values()):
         return members
     return containers
 
 
-def _has_only_objects(members: Members) -> bool:
-    """Return whether an object is `{"1": {…}, "2": {…}}`, as Tab Session Manager writes."""
-    return all(isinstance(value, dict) for value in members.values())
-
-
 def _is_container(name: str, value: object) -> bool:
     if isinstance(value, dict):
-        return name in _ROOT_FOLDERS
+        return name in _BUILT_IN_FOLDERS
     if not isinstance(value, list):
         return False
     if name in _FOLDER_LISTS:
         # Karakeep's entries have `lists` of ids, not of folders.
         return len(value) > 0 and isinstance(value[0], dict)
-    return name in _ENTRY_LISTS or name in _ROOT_FOLDERS
+    return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 
 
 def _is_outermost_container(name: str, value: object) -> bool:
@@ -255,10 +249,10 @@ def _is_outermost_container(name: str, value: object) -> bool:
 
 def _is_built_in(members: Members, position: _Position) -> bool:
     conditions = [
-        position.name in _ROOT_FOLDERS,
+        position.name in _BUILT_IN_FOLDERS,
         "root" in members,  # Firefox
         "folderType" in members,  # Chromium
-        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Chromium
+        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Its API
         title_of(members).startswith("[xbs] "),  # xBrowserSync
     ]
     return any(conditions)

@@ -10,23 +10,21 @@ from storage.bookmark import split_tags
 
 _Fields = dict[str, Any]
 
-
 # In these patterns, `++` never backtracks, so the search time is linear.
 
 # A target may have three levels of parentheses, such as `javascript:a(b(c()))`.
 _CHARACTERS = r"[^()\\]++ | \\."
-_LEVEL_3 = rf"\( (?: {_CHARACTERS} )* \)"
-_LEVEL_2 = rf"\( (?: {_CHARACTERS} | {_LEVEL_3} )* \)"
-_LEVEL_1 = rf"\( (?: {_CHARACTERS} | {_LEVEL_2} )* \)"
-_TARGET = rf"(?: {_CHARACTERS} | {_LEVEL_1} )*"
+_INNERMOST_PARENTHESES = rf"\( (?: {_CHARACTERS} )* \)"
+_INNER_PARENTHESES = rf"\( (?: {_CHARACTERS} | {_INNERMOST_PARENTHESES} )* \)"
+_PARENTHESES = rf"\( (?: {_CHARACTERS} | {_INNER_PARENTHESES} )* \)"
+_TARGET = rf"(?: {_CHARACTERS} | {_PARENTHESES} )*"
 # A title may have brackets, such as `a [b]`.
 _TITLE = r"(?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )*"
-# `[title](target)` or `<uri>`
 _LINK = re.compile(
     rf"""
-    (?<! [!\\] )                  # Neither a picture `![` nor a bracket `\[`.
-    \[ (?P<title> {_TITLE} ) \] \( (?P<target> {_TARGET} ) \)
-    | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >
+    (?<! [!\\] )                                              # Neither `![` nor `\[`.
+    \[ (?P<title> {_TITLE} ) \] \( (?P<target> {_TARGET} ) \)  # `[title](target)`
+    | (?: ^ | (?<=\s) ) < (?P<uri> {URI.pattern} ) >          # `<uri>`
     """,
     re.VERBOSE,
 )
@@ -63,7 +61,7 @@ def read_heading(line: str) -> Heading | None:
 
 
 def find_links(line: str) -> Iterator[_Fields]:
-    """Yield the fields of each link or address, or nothing if the line has no Markdown link."""
+    """Yield the fields of each link and address in a line with a Markdown link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
     first = _LINK.search(text)

@@ -7,7 +7,7 @@ from storage.bookmark import split_tags
 
 Members = dict[str, object]
 
-WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Exports of databases have `{}`, those of Diigo `no_tag`.
+WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # `no_tag` is Diigo's.
 
 # The used members of objects inside an entry.
 _INNER_NAMES = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
@@ -36,25 +36,25 @@ def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dic
     read_tags = tags_in
     if _is_from_pinboard(members):
         read_tags = _tags_between_spaces
-    all_members = [*_renamed_members(members).items(), *_inner_members(members)]
+    all_members = [*_translated_members(members).items(), *_inner_members(members)]
     return read_fields(all_members, read_tags, tags_of_folders)
 
 
-def _is_from_pinboard(members: Members) -> bool:  # Or from Delicious.
+def _is_from_pinboard(members: Members) -> bool:
     return "href" in members and not members.get("title")
 
 
-def _renamed_members(members: Members) -> Members:
-    renamed = members.copy()
+def _translated_members(members: Members) -> Members:
+    translated = members.copy()
     if _is_from_pinboard(members):
-        renamed["title"] = members.get("description")
-        renamed["description"] = members.get("extended")
+        translated["title"] = members.get("description")
+        translated["description"] = members.get("extended")
     if members.get("pinnedBy"):  # Linkwarden
-        renamed["starred"] = True
+        translated["starred"] = True
     notes = text_of(members.get("notes"))
     if notes and "tag_names" in members:  # linkding
-        renamed["notes"] = f"Notes:\n{notes}"
-    return renamed
+        translated["notes"] = f"Notes:\n{notes}"
+    return translated
 
 
 def tags_in(value: object) -> list[object]:
@@ -114,7 +114,7 @@ def _folder_of_entry(name: str, value: object) -> str:
 
 
 def count_unused_members(members: Members) -> Iterator[tuple[str, int]]:
-    """Yield the name of each member that the import does not use, and how many values it has."""
+    """Yield the names of the unused members, and how many values each has."""
     for name, value in members.items():
         if name in _NAMES_OF_ONE_PROGRAM or is_used(name, value) or _folder_of_entry(name, value):
             continue

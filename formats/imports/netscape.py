@@ -24,7 +24,7 @@ from storage.errors import Malformed
 
 _MAX_EXAMINED_CHARACTERS = 64 * 1024
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
-# Almost every web page has one of these elements, and hardly any bookmark file has one.
+# Most web pages have one of these elements, and bookmark files hardly ever.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 # `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`
@@ -39,7 +39,7 @@ def is_bookmark_file(text: str) -> bool:
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # An HTML document of Pocket or Instapaper has a list. Others may be any web page.
+    # Without a list, an HTML document may be any web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -71,10 +71,7 @@ _ALL_TAGS = _HEADINGS | _LISTS | _ENDS_OF_LISTS | _TAGS_IN_ENTRY | _OTHER_TAGS
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry. Folders and attributes such as PRIVATE become tags.
-
-    Raises Malformed for a file that is not a bookmark file.
-    """
+    """Yield each entry. Raises Malformed for a file that is not a bookmark file."""
     text = decode(data, declared_charset(data))
     if not is_bookmark_file(text):
         raise Malformed("It is not a bookmark file. Export the bookmarks of a browser as HTML.")
@@ -115,8 +112,8 @@ class _Reader:
         self._text = text
         self._has_linkding_title = _LINKDING_TITLE in text[:_MAX_EXAMINED_CHARACTERS]
         self._folders = Folders()
-        self._heading: Token | None = None  # It names the next list.
-        self._heading_may_be_title = True  # Of the file.
+        self._heading_of_next_list: Token | None = None
+        self._heading_may_be_file_title = True
 
     def read(self) -> Iterator[ImportedEntry]:
         for item in _split_into_items(tokenize(self._text, _ALL_TAGS)):
@@ -126,27 +123,27 @@ class _Reader:
             elif tag.name == "hr":
                 yield ignored_entry(tag.line)  # A separator.
             elif tag.name in _HEADINGS:
-                self._heading = tag
+                self._heading_of_next_list = tag
             elif tag.name in _LISTS:
                 self._open_folder(tag.name)
             elif tag.name in _ENDS_OF_LISTS:
                 self._folders.close_one()
 
     def _open_folder(self, list_name: str) -> None:
-        """Open a folder, named by the last heading."""
         tags: tuple[str, ...] = ()
-        if self._heading:
-            tags = self._tags_of_heading(self._heading, list_name)
-            self._heading_may_be_title = False
-            self._heading = None
+        if self._heading_of_next_list:
+            tags = self._tags_of_heading(self._heading_of_next_list, list_name)
+            self._heading_may_be_file_title = False
+            self._heading_of_next_list = None
         self._folders.open(tags)
 
     def _tags_of_heading(self, heading: Token, list_name: str) -> tuple[str, ...]:
-        is_title = self._heading_may_be_title and heading.name == "h1" and list_name == "dl"
+        if self._heading_may_be_file_title and heading.name == "h1" and list_name == "dl":
+            return ()
         # Most programs write all folders inside one outer <DL>.
         is_top_level = self._folders.depth < 2
         name = decode_one_line(heading.text)
-        if is_title or _is_created_by_browser(heading, name, is_top_level):
+        if _is_created_by_browser(heading, name, is_top_level):
             return ()
         if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
             return ("unread",)
@@ -203,7 +200,7 @@ def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object
 
 # --- Folders of browsers ---
 
-# They mark folders whose names depend on the browser's language.
+# Attributes of folders whose names depend on the browser's language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",
@@ -225,7 +222,7 @@ def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> boo
 
 # linkding writes exactly these attributes, in this order.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
-# The attributes before linkding 1.36 are also Pinboard's, but the title differs.
+# Before version 1.36. Pinboard writes the same attributes, but another title.
 _OLDER_LINKDING_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"

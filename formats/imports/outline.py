@@ -9,9 +9,9 @@ from formats.xml import Collector, read_elements
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each post or outline with an address. Other outlines are folders.
+    """Yield each post or outline with an address.
 
-    Raises Malformed after the entries that precede an error.
+    Raises Malformed after the entries before an error.
     """
     collector = Collector("outline", ("post",))
     folders = Folders()

@@ -47,7 +47,10 @@ _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
 _STATE_TAGS = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
-    "shared": {"true": "shared", "no": "private"},  # In linkding, and in Pinboard.
+    "shared": {
+        "true": "shared",  # linkding
+        "no": "private",  # Pinboard
+    },
     "unread": dict.fromkeys(_TRUE_WORDS, "unread"),
     "starred": dict.fromkeys(_TRUE_WORDS, "starred"),
     "archived": dict.fromkeys(_TRUE_WORDS, "archived"),
@@ -77,7 +80,7 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
     values_by_role = defaultdict[str, list[Any]](list)
     for name, value in sorted(members, key=_rank_of):
         role = role_of(name)
-        if _is_empty(role, value) or not _is_usable(role, value):
+        if _is_empty(role, value) or not _has_usable_type(role, value):
             continue
         # The JSON parser reads integers as floats.
         if isinstance(value, float) and value.is_integer():
@@ -90,7 +93,7 @@ def _is_empty(role: str, value: object) -> bool:
     return not value and role != "read"  # `"read": 0` means unread.
 
 
-def _is_usable(role: str, value: object) -> bool:
+def _has_usable_type(role: str, value: object) -> bool:
     if role in _TEXT_ROLES:
         return isinstance(value, str)
     return bool(role)
@@ -110,7 +113,7 @@ def is_used(name: str, value: object) -> bool:
         return not is_flag(value)  # `saved` may be a date or a flag.
     if role == "time":
         return parse_plausible_date(value) is not None
-    return _is_usable(role, value)
+    return _has_usable_type(role, value)
 
 
 def read_fields(

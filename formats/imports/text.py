@@ -34,7 +34,7 @@ _NO_COLUMN_TEXT = (
 _NO_URI_TEXT = "does not begin with a uri"
 _AMBIGUOUS_TEXT = "has two readings: write one address in a line, with a tab before its title"
 _MAX_EXAMINED_LINES = 100
-_MAX_EXAMINED_CHARACTERS_OF_LINE = 1000
+_MAX_EXAMINED_CHARACTERS = 1000
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -52,19 +52,18 @@ def is_list(text: str) -> bool:
 
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
-    beginning = [line for _, line in islice(_lines(text), _MAX_EXAMINED_LINES)]
-    # In lines of these forms, titles may look like links of Org or Markdown.
+    beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
+    # A title in a list may look like a link of Org or Markdown.
     other_lines = [line for line in beginning if not _read_form_of_list(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
     if any(map(markdown.has_link, other_lines)):
-        return _read_document(_lines(text), markdown.read_heading)
+        return _read_document(_numbered_lines(text), markdown.read_heading)
     _refuse_table(beginning)
     return _read_list(text)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and text of each line that is not blank."""
+def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
@@ -73,8 +72,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_list(text: str) -> Iterator[ImportedEntry]:
-    """Yield the links, and a skipped entry for each line without one."""
-    for number, line in _lines(text):
+    for number, line in _numbered_lines(text):
         if line.startswith("#"):  # A comment.
             continue
         is_rule = not any(map(str.isalnum, line))  # Such as `---`.
@@ -86,7 +84,6 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
-    """Yield the links, then the number of properties."""
     properties = UnusedValues()
     lines = _org_lines(text, properties)
     yield from _read_document(lines, org.read_heading)
@@ -95,8 +92,8 @@ def _read_org(text: str) -> Iterator[ImportedEntry]:
 
 def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]:
     """Yield the lines that are neither comments nor properties, and count the properties."""
-    for number, line in _lines(text):
-        if line.startswith(":"):  # A property such as `:CREATED: [2024-01-02]`.
+    for number, line in _numbered_lines(text):
+        if line.startswith(":"):  # Such as `:CREATED: [2024-01-02]`.
             name, _, value = line[1:].partition(":")
             if value and role_of(name) != "ignored":
                 properties.add(name)
@@ -107,7 +104,6 @@ def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]
 def _read_document(
     lines: Iterable[tuple[int, str]], read_heading: Callable[[str], Heading | None]
 ) -> Iterator[ImportedEntry]:
-    """Yield the links, and an ignored entry for each line of text without one."""
     headings = Folders()
     for number, line in lines:
         heading = read_heading(line)
@@ -146,9 +142,7 @@ def _read_line(
 
 def _refuse_table(lines: list[str]) -> None:
     """Raise Malformed if the lines are rows of a CSV table without a header."""
-    rows = [
-        line[:_MAX_EXAMINED_CHARACTERS_OF_LINE] for line in lines if not line.startswith("#")
-    ]
+    rows = [line[:_MAX_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
     if not rows or _read_own_export(rows[0]):
         return
     for delimiter in ("\t", ",", ";", "|"):
@@ -167,11 +161,10 @@ def _is_table(rows: list[list[str]]) -> bool:
 
 # --- The forms of a line ---
 
-# `- `, `1. `, `[1] ` or `- [x] `
 _LIST_MARKER = re.compile(
     r"""
-    \A (?: [-+*] | \d{1,9} [.)] | \[\d{1,9}\] ) \s+
-    (?: \[ [ xX] \] \s+ )?
+    \A (?: [-+*] | \d{1,9} [.)] | \[\d{1,9}\] ) \s+    # `- `, `1. ` or `[1] `
+    (?: \[ [ xX] \] \s+ )?                             # `[x] `
     """,
     re.VERBOSE,
 )

@@ -12,9 +12,9 @@ from storage.bookmark import split_tags
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each bookmark, alias and separator, in order. Folders become tags.
+    """Yield each bookmark, alias and separator.
 
-    Raises Malformed after the entries that precede an error.
+    Raises Malformed after the entries before an error.
     """
     folders = Folders()
     for element in read_elements(data, xbel.new_collector(), ("xbel",)):
