@@ -5,12 +5,10 @@ import json
 import os
 import plistlib
 import pty
-import re
 import signal
 import subprocess
 import sys
 import termios
-import urllib.request
 from contextlib import suppress
 
 import pytest
@@ -80,36 +78,16 @@ def test_the_names_of_shortcuts_are_their_titles(run, data, tmp_path):
     }  # fmt: skip
 
 
-def test_all_golden_files_are_imported_once(run, data):
-    files = sorted((ROOT / "tests" / "formats" / "files").iterdir())
-    first, _ = run("import", *files, data=data, status=1)
-    again, _ = run("import", *files, data=data, status=1)
-    created, updated, unchanged, *others = map(int, re.findall("[0-9]+", first))
-    ignored, skipped, noted = others
-    assert again == (
-        f"0 created, 0 updated, {created + updated + unchanged} unchanged, "
-        f"{ignored} ignored, {skipped} skipped, {noted} noted\n"
-    )
-
-
 @pytest.mark.usefixtures("empty")
-def test_an_import_that_notes_an_entry_succeeds_and_names_what_is_not_read(run, data, tmp_path):
-    file = tmp_path / "x.json"
+def test_an_import_that_notes_or_ignores_entries_succeeds(run, data, tmp_path):
+    file, rows = tmp_path / "x.json", tmp_path / "x.csv"
     file.write_text('[{"url": "a:1", "created": "2024/13/45", "color": "red"}]')
-    output, messages = run("import", file, data=data)
-    assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 0 skipped, 1 noted\n"
+    rows.write_text("url,title\na:2,A\n,\n")
+    output, messages = run("import", file, rows, data=data)
+    assert output == "2 created, 0 updated, 0 unchanged, 1 ignored, 0 skipped, 1 noted\n"
     noted, not_read = messages.splitlines()
     assert noted.startswith(f"{file}:[0]: a:1: stored, but created left out, because created must")
     assert not_read == "not read: 1 x color"
-
-
-@pytest.mark.usefixtures("empty")
-def test_an_import_that_only_ignores_entries_succeeds(run, data, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.csv").write_text("url,title\na:1,A\n,\n")
-    (tmp_path / "x.html").write_text(NETSCAPE.replace("/relative", "https://example.com/4"))
-    output, messages = run("import", "x.csv", "x.html", data=data)
-    assert (output, messages) == ("4 created, 0 updated, 0 unchanged, 2 ignored, 0 skipped\n", "")
 
 
 def test_a_dry_run_says_what_would_be_and_creates_nothing(run, data, tmp_path):
@@ -142,12 +120,6 @@ def test_an_export_is_imported_through_a_pipe(run, filled, tmp_path):
     assert run("export", data=tmp_path / "other")[0] == run("export", data=filled)[0]
 
 
-def test_the_named_format_wins_over_the_detected_one(run, data, tmp_path):
-    (tmp_path / "x").write_text("https://example.com/\n")
-    run("import", "--format", "json", tmp_path / "x", data=data, status=1)
-    run("import", "--format", "text", tmp_path / "x", data=data)
-
-
 @pytest.mark.usefixtures("empty")
 def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(run, data, tmp_path):
     (tmp_path / "bad").write_bytes(b"\0\1")
@@ -160,17 +132,17 @@ def test_a_file_of_no_known_format_does_not_stop_the_import_of_others(run, data,
     bad, cut = messages.splitlines()
     assert bad.startswith(f"{files[0]}: ") and "binary data" in bad
     assert "line 5001" in cut and ": :" not in messages
+    run("import", "--format", "json", tmp_path / "good", data=data, status=1)
 
 
 @pytest.mark.usefixtures("empty")
 def test_a_missing_file_does_not_stop_the_import_of_others(run, data, tmp_path):
-    many = tmp_path / "many.txt"
-    many.write_text("".join(f"https://example.com/{n}\n" for n in range(350)))
-    output, messages = run("import", many, "nowhere.html", tmp_path, data=data, status=1)
+    (tmp_path / "x").write_text("a:1\n")
+    files = ["nowhere.html", tmp_path, tmp_path / "x"]
+    output, messages = run("import", *files, data=data, status=1)
     reasons = ["nowhere.html: No such file or directory", f"{tmp_path}: Is a directory"]
     assert messages.splitlines() == reasons
-    assert output == "350 created, 0 updated, 0 unchanged, 0 ignored, 2 skipped\n"
-    assert len(list((data / "bookmarks").iterdir())) == 350
+    assert output == "1 created, 0 updated, 0 unchanged, 0 ignored, 2 skipped\n"
 
 
 @pytest.mark.usefixtures("empty")
@@ -182,14 +154,6 @@ def test_an_entry_before_an_error_is_reported_with_its_own_file(run, data, tmp_p
     _, messages = run("import", *files, data=data, status=1)
     places = [message.split(": ")[0] for message in messages.splitlines()]
     assert sorted(places) == [f"{files[0]}:3", f"{files[0]}:4", f"{files[1]}:3"]
-
-
-def test_a_running_service_has_the_imported_bookmarks(run, serve, data, tmp_path):
-    service = serve()
-    (tmp_path / "x").write_text("https://example.com/\n")
-    run("import", tmp_path / "x", data=data)
-    with urllib.request.urlopen(service.address) as response:
-        assert json.load(response)[0]["uri"] == "https://example.com/"
 
 
 def test_a_terminal_shows_the_progress_of_an_import(run, data, tmp_path):
@@ -214,10 +178,6 @@ def test_a_terminal_shows_the_progress_of_an_import(run, data, tmp_path):
 SUFFIXES = {".html": "netscape", ".xbel": "xbel", ".csv": "csv", ".json": "json", ".TXT": "text"}
 
 
-def test_each_format_of_exports_has_a_suffix():
-    assert {*EXPORT_SUFFIXES.values()} == LISTS_BY_NAME.keys() - {"html"}
-
-
 def test_the_suffix_of_the_file_names_the_format_of_an_export(run, filled, tmp_path):
     for suffix, name in SUFFIXES.items():
         file = tmp_path / f"out{suffix}"
@@ -225,6 +185,7 @@ def test_the_suffix_of_the_file_names_the_format_of_an_export(run, filled, tmp_p
         exported, _ = run("export", "--format", name, data=filled)
         assert file.read_bytes().decode() == exported
     assert list(tmp_path.glob("*.part")) == []
+    assert {*EXPORT_SUFFIXES.values()} == LISTS_BY_NAME.keys() - {"html"}
 
 
 def test_an_export_refuses_an_unknown_suffix_without_a_format(run, filled, tmp_path):
@@ -296,15 +257,6 @@ def test_an_export_writes_to_a_named_pipe(run, filled, tmp_path):
     assert pipe.is_fifo()
 
 
-def test_an_export_appends_to_a_file_that_the_shell_has_opened(run, data, tmp_path):
-    make_app(data)
-    (tmp_path / "out").write_text("old\n")
-    with open(tmp_path / "out", "a") as file:
-        command = [*COMMAND, "export", "/dev/stdout", "--data", str(data)]
-        subprocess.run(command, stdout=file, timeout=60, check=True)
-    assert (tmp_path / "out").read_text() == "old\n[]\n"
-
-
 def test_an_interrupted_export_leaves_the_old_file_and_no_temporary_file(tmp_path):
     def chunks():
         yield b"half"
@@ -317,16 +269,12 @@ def test_an_interrupted_export_leaves_the_old_file_and_no_temporary_file(tmp_pat
     assert (tmp_path / "out").read_text() == "old"
 
 
-@pytest.mark.parametrize("folders", [(), ("typo",), ("typo/tombstones",)])
-def test_an_export_does_not_create_a_missing_data_folder(run, tmp_path, folders):
-    for name in folders:
-        (tmp_path / name).mkdir(parents=True)
-    before = list(tmp_path.rglob("*"))
+def test_an_export_does_not_create_a_missing_data_folder(run, tmp_path):
     output, messages = run("export", data=tmp_path / "typo", status=1)
     missing = tmp_path / "typo" / "bookmarks"
     message = f"bookmarks: there is no folder {missing}. Name the data folder with --data.\n"
     assert (output, messages) == ("", message)
-    assert list(tmp_path.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_selects_and_sorts_like_a_list(run, data, add):
@@ -335,9 +283,7 @@ def test_an_export_selects_and_sorts_like_a_list(run, data, add):
     for options, names in (
         (["--q", "x:b or #x"], "ba"),
         (["--tag", "x", "--tag", "y"], "a"),
-        (["--sort=title"], "bac"),
         (["--sort", "-title", "--limit", "1"], "c"),
-        (["--limit", "0"], ""),
     ):
         exported, _ = run("export", *options, data=data)
         assert "".join(bookmark["uri"][2:] for bookmark in json.loads(exported)) == names

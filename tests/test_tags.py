@@ -25,9 +25,6 @@ def test_json_has_the_most_used_tags_first(app, add):
         assert response.json == [{"tag": tag, "count": count} for tag, count in counts.items()]
         headers = {"If-None-Match": response.headers["ETag"]}
         app.get(path, headers=headers, status=304)
-        app.post_json("/", {"uri": path.replace("/", "x:"), "tags": ["a", "Ü X"]}, status=201)
-        counts = {"Ü x": 3, "a": 2, "b": 1}
-        app.get(path, headers=headers, status=200)
 
 
 def test_html_has_the_tags_in_alphabetical_order(app, add):
@@ -76,10 +73,7 @@ def test_the_format_of_the_tags_is_negotiated(app):
     assert "0 tags" in app.get("/tags?format=html", status=200)
     assert app.get("/tags?format=json", headers=PAGE, status=200).content_type == "application/json"
     app.get("/tags?format=csv", status=400)
-    app.get("/tags", headers={"Accept": "image/png"}, status=406)
     app.get("/tags.json", headers=PAGE, status=406)
-    tags = {app.get("/tags", headers=h, status=200).headers["ETag"] for h in (PAGE, {})}
-    assert len(tags) == 2
 
 
 # --- POST /tags ---
@@ -104,21 +98,17 @@ BEFORE = {"1": ["a", "b", "c"], "2": ["A", "d"], "3": ["b"], "4": []}
 
 @pytest.mark.parametrize("body, matched, changed", [
     # add
-    ({"tag": "a", "add": "new"}, 2, {"1": ["a", "b", "c", "new"], "2": ["A", "d", "new"]}),
     ({"tag": ["A"], "add": ["x", "y"]}, 2, {"1": [*"abcxy"], "2": [*"Adxy"]}),
     ({"tag": ["a", "B"], "add": " e "}, 1, {"1": [*"abce"]}),
     ({"tag": "a", "add": ["B", "b"]}, 2, {"2": ["A", "d", "B"]}),
     ({"q": "!untagged", "add": "x"}, 1, {"4": ["x"]}),
-    ({"q": "one or two", "tag": "d", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
-    ({"tag": ["", "d"], "q": " ", "add": "x"}, 1, {"2": ["A", "d", "x"]}),
+    ({"q": "one or two", "tag": ["", "d"], "add": "x"}, 1, {"2": ["A", "d", "x"]}),
     # remove
-    ({"tag": "a", "remove": "A"}, 2, {"1": ["b", "c"], "2": ["d"]}),
     ({"q": "#a or #b", "remove": ["b", "d", "x"]}, 3, {"1": ["a", "c"], "2": ["A"], "3": []}),
     ({"tag": "a", "remove": "x"}, 2, {}),
     # rename and merge: a single added tag takes the place of a single removed one
     ({"tag": "a", "remove": "a", "add": "z"}, 2, {"1": ["z", "b", "c"], "2": ["z", "d"]}),
     ({"tag": "b", "remove": "b", "add": "c"}, 2, {"1": ["a", "c"], "3": ["c"]}),
-    ({"tag": "c", "remove": "c", "add": "A"}, 1, {"1": ["a", "b"]}),
     ({"tag": "a", "remove": "a", "add": "A"}, 2, {"1": ["A", "b", "c"]}),
     ({"q": "#a or #b", "remove": "a", "add": "z"}, 3, {
         "1": ["z", "b", "c"], "2": ["z", "d"], "3": ["b", "z"],
@@ -126,31 +116,20 @@ BEFORE = {"1": ["a", "b", "c"], "2": ["A", "d"], "3": ["b"], "4": []}
     # removing comes before adding
     ({"tag": "a", "remove": ["b", "c"], "add": ["c"]}, 2, {"1": ["a", "c"], "2": [*"Adc"]}),
     ({"tag": "b", "remove": "b", "add": ["x", "b"]}, 2, {"1": [*"acxb"], "3": ["x", "b"]}),
-    ({"tag": "b", "remove": "b", "add": "b"}, 2, {}),
     # nothing to do
     ({"tag": "a"}, 2, {}),
     ({"tag": "none", "add": "x"}, 0, {}),
-    ({"q": "#a", "add": [], "remove": []}, 2, {}),
 ])  # fmt: skip
 def test_selected_bookmarks_lose_and_gain_tags(app, tags_of, body, matched, changed):
-    response = app.post_json("/tags", body, status=200)
-    assert response.content_type == "application/json"
+    versions = {b["uri"][2:]: app.get(f"/{b['id']}").headers["ETag"] for b in app.get("/").json}
+    report = app.post_json("/tags", body, status=200).json
     numbers = {"matched": matched, "changed": len(changed), "unchanged": matched - len(changed)}
-    assert response.json == numbers | {"failed": []}
+    assert report == numbers | {"failed": []}
     assert tags_of() == BEFORE | changed
-    again = app.post_json("/tags", body | {"q": body.get("q", "")}, status=200).json
-    assert again["changed"] == 0
-    assert tags_of() == BEFORE | changed
-
-
-def test_only_changed_bookmarks_have_a_new_version(app, tags_of):
-    before = {b["id"]: b for b in app.get("/", status=200).json}
-    versions = {id: app.get(f"/{id}", status=200).headers["ETag"] for id in before}
-    app.post_json("/tags", {"tag": "a", "add": "d"}, status=200)
-    for id, bookmark in before.items():
-        now = app.get(f"/{id}", status=200)
-        assert now.json | {"tags": [], "modified": ""} == bookmark | {"tags": [], "modified": ""}
-        assert (now.headers["ETag"] != versions[id]) == (now.json["tags"] != bookmark["tags"])
+    for bookmark in app.get("/").json:
+        etag, name = app.get(f"/{bookmark['id']}").headers["ETag"], bookmark["uri"][2:]
+        assert (etag != versions[name]) == (name in changed)
+    assert app.post_json("/tags", body, status=200).json["changed"] == 0
 
 
 def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of):
@@ -164,9 +143,7 @@ def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of):
 
 
 @pytest.mark.parametrize("filter, do, tags, notice", [
-    ({"tag": "a"}, "add", "x", "2 bookmarks changed."),
     ({"tag": "a"}, "remove", "A", "2 bookmarks changed."),
-    ({"tag": "a", "q": "one"}, "add", "b", "0 bookmarks changed."),
     ({"q": "!untagged"}, "add", "x", "1 bookmark changed."),
 ])  # fmt: skip
 def test_a_form_leads_to_a_list_that_says_how_many_were_changed(
@@ -208,8 +185,8 @@ def test_the_list_shows_numbers_only_and_keeps_them_out_of_its_links(app, tags_o
 # Bodies for which the member of the name is wrong.
 WRONG = {
     "tag": [
-        {}, {"add": "x"}, {"tag": [], "q": ""}, {"tag": ["", " "], "q": "  "}, {"q": '"" \u0301'},
-        {"tag": 1}, {"tag": ["a", 1]}, {"tag": ["a"] * 101},
+        {}, {"tag": ["", " "], "q": "  "}, {"q": '"" \u0301'}, {"tag": ["a", 1]},
+        {"tag": ["a"] * 101},
     ],
     "q": [
         {"q": 'one or ""'}, {"q": "(one"}, {"q": "one or"}, {"q": '"one'}, {"q": "!one"},
@@ -250,7 +227,7 @@ def test_a_body_or_request_of_another_kind_is_refused(app, tags_of):
 
 def test_another_number_than_expected_is_412_and_changes_nothing(app, tags_of):
     body = {"tag": "a", "add": "x"}
-    for expected in (0, 1, 3, 10**17):
+    for expected in (1, 10**17):
         problem = app.post_json("/tags", body | {"expected": expected}, status=412).json
         numbers = f"2 bookmarks match now, not {expected:,}. "
         assert problem["detail"].startswith(numbers)
@@ -262,8 +239,7 @@ def test_another_number_than_expected_is_412_and_changes_nothing(app, tags_of):
     problem = app.post_json("/tags", one, status=412).json
     assert problem["detail"].startswith("1 bookmark matches now, not 9. ")
     assert tags_of() == BEFORE
-    for right in (2, 2.0, "2"):
-        app.post_json("/tags", body | {"expected": right}, status=200)
+    app.post_json("/tags", body | {"expected": "2"}, status=200)
 
 
 def test_preconditions_are_those_of_the_collection(app, add, tags_of):
@@ -306,14 +282,6 @@ def test_two_bookmarks_of_one_uri_are_both_changed_and_keep_unknown_fields(app, 
     assert json.loads(copy.read_text())["other"] == [1]
 
 
-def test_more_bookmarks_than_a_batch_are_changed(app, add):
-    many = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(250)]
-    app.post_json("/-/import", many, status=200)
-    report = app.post_json("/tags", {"tag": "a", "remove": "a", "add": "b"}, status=200).json
-    assert report == {"matched": 250, "changed": 250, "unchanged": 0, "failed": []}
-    assert app.get("/tags", status=200).json == [{"tag": "b", "count": 250}]
-
-
 def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
     page = app.get("/?tag=%20a&q=%20", headers=PAGE, status=200)
     form = page.html.find(id="list-tags").find_parent("form")
@@ -323,12 +291,6 @@ def test_white_space_in_the_address_of_a_list_does_not_select(app, tags_of):
     response = app.post("/-/retag", fields, headers=PAGE, status=303)
     assert response.location.endswith("&changed=2")
     assert 'class="retag"' not in app.get("/?q=%20", headers=PAGE, status=200)
-
-
-def test_changing_tags_needs_the_token(client, tags_of):
-    app = client(token="secret", public_read=True)
-    app.get("/tags", status=200)
-    app.post_json("/tags", {"tag": "a", "add": "x"}, status=401)
 
 
 @pytest.fixture
@@ -342,7 +304,7 @@ def run(data, capsys):
     return run
 
 
-def test_the_command_changes_tags(run, tags_of):
+def test_the_command_changes_tags_and_exits_1_if_it_fails(run, add, tags_of):
     arguments = ("--tag", "a", "--tag", "B", "--q", "one", "--remove", "b", "--remove", "c")
     changed = "1 matched, 1 changed, 0 unchanged, 0 failed\n"
     for status in (["--dry-run"], []):
@@ -350,12 +312,9 @@ def test_the_command_changes_tags(run, tags_of):
         assert printed == (0, f"would be: {changed}" if status else changed, "")
         assert (tags_of() == BEFORE) == bool(status)
     assert tags_of() == BEFORE | {"1": ["a", "x y", "z"]}
-
-
-def test_the_command_names_what_failed_and_exits_1(run, add, tags_of):
-    id = add("x:5", tags=["a", *(f"t{n}" for n in range(99))])["id"]
-    status, output, messages = run("--tag", "a", "--add", "x")
-    assert (status, output) == (1, "3 matched, 2 changed, 0 unchanged, 1 failed\n")
+    id = add("x:5", tags=["d", *(f"t{n}" for n in range(99))])["id"]
+    status, output, messages = run("--tag", "d", "--add", "x")
+    assert (status, output) == (1, "2 matched, 1 changed, 0 unchanged, 1 failed\n")
     assert messages == f"{id}: tags must not be more than 100, but are 101\n"
 
 
