@@ -63,7 +63,7 @@ def find_codec(label: str) -> str:
     encoding = webencodings.lookup(label)
     if encoding is None:
         return ""
-    # UTF-16 is impossible, because the label was readable as ASCII.
+    # A label in ASCII excludes UTF-16, and no file is x-user-defined.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
     if encoding.name == "gbk":  # As the Encoding Standard requires.

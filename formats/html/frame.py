@@ -35,7 +35,8 @@ def begin(title: str, site: Site, listing: Listing | None = None, current: str =
     `current` is "tags", "tools" or "".
     """
     head = _head(title, site)
-    feed = e(feed_address(site, listing.linked_filter if listing else []))
+    filter = listing.linked_filter if listing else []
+    feed = e(feed_address(site, filter))
     brand = _brand(site)
     search = _search(site, listing)
     navigation = _navigation(site, listing, current)
