@@ -47,7 +47,8 @@ def _content(site: Site, counts: TagCounts, shown: TagCounts) -> str:
         return "<p>No bookmark has a tag yet.</p>"
     if not shown:
         return "<p>No tag matches.</p>"
-    return _cloud(site, shown)
+    items = "".join([_item(site, tag, count) for tag, count in shown])
+    return f'<ul class="cloud">{items}</ul>'
 
 
 def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
@@ -113,11 +114,6 @@ placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
 <p><span>Show</span> {once}{untagged}</p>
 </div>
 """
-
-
-def _cloud(site: Site, shown: TagCounts) -> str:
-    items = "".join([_item(site, tag, count) for tag, count in shown])
-    return f'<ul class="cloud">{items}</ul>'
 
 
 def _item(site: Site, tag: str, count: int) -> str:
