@@ -239,7 +239,7 @@ def change_tags(service: Service, request: Request) -> Response:
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
-    require_conditions(request, selection.state)  # Even if it is empty.
+    require_conditions(request, selection.state)  # Also for an empty selection.
     retagging.require_expected(selection.total)
     check_state = functools.partial(require_conditions, request)
     report = retag(service.store, retagging, selection.entries, check_state)
@@ -455,7 +455,7 @@ def _default_application() -> WSGIApplication:
 def application(
     environ: WSGIEnvironment, start_response: StartResponse
 ) -> Iterable[bytes]:
-    """Serve a WSGI request. Environment variables are the settings."""
+    """Serve a WSGI request. The settings are environment variables."""
     return _default_application()(environ, start_response)
 
 

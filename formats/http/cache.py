@@ -32,7 +32,7 @@ _Key = tuple[bool | str | None, ...]
 
 
 class _Cached(NamedTuple):
-    change_count: int  # The store's.
+    change_count: int
     response: Response
 
 

@@ -80,7 +80,6 @@ def _flags(bookmark: Bookmark) -> dict[str, bool]:
 
 
 def _split_notes(text: str) -> tuple[str, str]:
-    """Split a stored description into linkding's description and notes."""
     lines = text.split("\n")
     if _NOTES_LINE not in lines:
         return text, ""
@@ -97,7 +96,6 @@ def _join_notes(description: str, notes: str) -> str:
 
 
 def _web_archive_url(bookmark: Bookmark) -> str:
-    """Return the address of the Internet Archive's copy nearest to the date."""
     digits = re.sub("[^0-9]", "", bookmark.created)
     return f"https://web.archive.org/web/{digits}/{bookmark.uri}"
 

@@ -29,10 +29,7 @@ _PARAMETER_EXCEPT_Q = re.compile(
 def negotiate(
     request: Request, offered: Iterable[Format], parameters: Parameters = []
 ) -> Format:
-    """Choose the format by the parameter `format`, else by Accept.
-
-    Raises HTTPError 400 for an unknown name, 406 if no format satisfies Accept.
-    """
+    """Choose the format by the parameter `format`, else by Accept. Raises HTTPError."""
     name = first_values(parameters).get("format")
     if name is not None:
         return _format_of_name(name, offered)
@@ -75,7 +72,6 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
-    """Return the offered formats by media type or alias."""
     # text/html is the page, not the bookmark file.
     without_downloads = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in without_downloads}

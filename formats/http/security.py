@@ -54,7 +54,7 @@ class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token."""
 
     tokens: Sequence[bytes]  # Without tokens, everybody may read and write.
-    public_read: bool  # Visitors without a token may read public bookmarks.
+    public_read: bool
     base_url: str | None = None  # `//HOST` leaves the scheme to each request.
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
@@ -91,7 +91,6 @@ class AccessControl:
             raise HTTPError(421, detail)
 
     def _may_be_cross_site(self, request: Request, is_owner: bool) -> bool:
-        """Return whether another site may have sent this change."""
         environ = request.environ
         is_logged_in = is_owner and bool(self.tokens)
         if is_logged_in and _authorization_scheme(environ) in _TOKEN_SCHEMES:
@@ -109,11 +108,14 @@ class AccessControl:
         path = environ.get("PATH_INFO", "")
         if needs_no_bookmarks(path):
             return True
-        if not self.public_read or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+        is_reading = environ["REQUEST_METHOD"] in ("GET", "HEAD")
+        if not is_reading or not self.public_read:
             return False
         if environ.get("HTTP_AUTHORIZATION"):
             return False  # Respond 401, because the token is wrong.
-        return not path.startswith("/-/") or path == _PAGE_FOR_VISITORS
+        if path == _PAGE_FOR_VISITORS:
+            return True
+        return not path.startswith("/-/")
 
 
 def needs_no_bookmarks(path: str) -> bool:
