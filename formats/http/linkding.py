@@ -192,33 +192,34 @@ def create(service: Service, request: Request) -> Response:
     url = sent.pop("url", None)
     if not url:
         raise Invalid([("url", _REQUIRED_TEXT)])
-    # The browser extension's form sends notes. It shows the stored tags, so its tags
-    # replace them. The tags of the extension's context menu are added.
-    is_sent_by_form = "notes" in sent
-    for name in ("title", "description", "notes"):
-        if not sent.get(name):
-            sent.pop(name, None)  # Empty texts do not replace stored ones.
     uri = rules.clean_value("uri", url)
     with service.store.transaction() as transaction:
         before = transaction.holder(uri)
         if before:
-            after = _update_saved(before.bookmark, sent, replaces_tags=is_sent_by_form)
+            after = _update_saved(before.bookmark, sent)
         else:
-            fields = {"uri": uri, **shapes.fields_to_store(sent)}
-            after = rules.create(fields, transaction.mint())
+            fields = shapes.fields_to_store(_without_empty_texts(sent))
+            after = rules.create({"uri": uri, **fields}, transaction.mint())
         transaction.put(after, before)
     # linkding responds 201 even if the bookmark existed.
     return _respond(shapes.bookmark_document(after), CREATED)
 
 
-def _update_saved(
-    stored: Bookmark, sent: dict[str, object], *, replaces_tags: bool
-) -> Bookmark:
-    sent.pop("is_archived", None)  # linkding sets it only for new bookmarks.
-    fields = shapes.fields_to_store(sent, stored.description, stored.tags)
-    if not replaces_tags:
+def _update_saved(stored: Bookmark, sent: Document) -> Bookmark:
+    changes = _without_empty_texts(sent)
+    changes.pop("is_archived", None)  # linkding sets it only for new bookmarks.
+    fields = shapes.fields_to_store(changes, stored.description, stored.tags)
+    # Only the form of the browser extension sends notes. It shows the stored tags, so
+    # its tags replace them. Other tags are added.
+    is_sent_by_form = "notes" in sent
+    if not is_sent_by_form:
         fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
     return rules.update(stored, fields)
+
+
+def _without_empty_texts(sent: Document) -> dict[str, object]:
+    texts = ("title", "description", "notes")
+    return {key: value for key, value in sent.items() if value or key not in texts}
 
 
 def update(service: Service, request: Request, number: str) -> Response:
