@@ -104,7 +104,7 @@ def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_R
         row = _read_row(number, line, lines, delimiter)
         if row.error:
             yield row._replace(lines=[line])
-            # The row may include other rows, because of an unclosed quotation mark.
+            # An unclosed quotation mark may have joined other rows, so read them singly.
             yield from _read_single_lines(row.lines[1:], number + 1, delimiter, width)
         elif _is_cut_off(row, width):
             yield row._replace(cells=[], error=CUT_OFF)
@@ -182,7 +182,7 @@ class _Table:
 
     def _entry_of_row(self, row: _Row, fields: dict[str, object]) -> ImportedEntry:
         width = len(self._names)
-        # Some programs leave out empty cells at the end of a row.
+        # Some programs omit empty cells at the end.
         if len(row.cells) < width and not _has_uri_on_one_line(fields):
             return _skip(row, row.joined_cells, f"has {len(row.cells)} cells, not {width}")
         entry = entry_with_uri(row.first_line, fields)

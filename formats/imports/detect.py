@@ -1,4 +1,4 @@
-"""Detect the format of a file from its content, not from its name."""
+"""Detect the format of a file by its content."""
 
 import io
 import re

@@ -78,7 +78,7 @@ class Folders:
 
     def open(self, tags: tuple[str, ...]) -> None:
         all_tags = self.tags
-        # When MAX_TAGS is reached, all further folders share one tuple, to save memory.
+        # Deeper folders share one tuple, to save memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)

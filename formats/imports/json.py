@@ -180,9 +180,6 @@ def _ignore(entry: ImportedEntry) -> ImportedEntry:
     return ignored_entry(entry.place)
 
 
-# --- Folders ---
-
-
 class _ListedFolder(NamedTuple):
     """A folder to which entries refer by its id."""
 
@@ -252,13 +249,10 @@ def _is_built_in(members: Members, position: _Position) -> bool:
         position.name in _BUILT_IN_FOLDERS,
         "root" in members,  # Firefox
         "folderType" in members,  # Chromium
-        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Its API
+        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Chromium's
         title_of(members).startswith("[xbs] "),  # xBrowserSync
     ]
     return any(conditions)
-
-
-# --- Entries ---
 
 
 def _is_from_own_export(members: Members) -> bool:

@@ -191,7 +191,6 @@ def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> Non
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
-    """Set the fields that only this service exports."""
     for name in OWN_ATTRIBUTES:
         text = attributes.get(name)
         if text and name not in fields:
@@ -242,7 +241,6 @@ def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def _description_from_linkding(text: str) -> str:
-    """Return the description with the notes as its last paragraph."""
     description, _, notes = text.partition("[linkding-notes]")
     notes = notes.removesuffix("[/linkding-notes]")
     if notes:

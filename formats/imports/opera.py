@@ -35,9 +35,11 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             if folders.depth == trash_depth:
                 trash_depth = None
         elif record.kind == "#FOLDER":
-            if _is_trash(record) and trash_depth is None:
+            members = dict(record.members)
+            if members.get("TRASH FOLDER") == "YES" and trash_depth is None:
                 trash_depth = folders.depth
-            folders.open(_folder_tags(record, is_top_level=folders.depth == 0))
+            name = members.get("NAME", "")
+            folders.open(folder_tags(name, is_top_level=folders.depth == 0))
         elif record.kind in _IGNORED_RECORDS or trash_depth is not None:
             yield ignored_entry(record.line)
         else:
@@ -58,12 +60,3 @@ def _records(text: str) -> Iterator[_Record]:
             record.members.append((name, value.replace(_LINE_BREAK, "\n")))
     if record:
         yield record
-
-
-def _is_trash(folder: _Record) -> bool:
-    return dict(folder.members).get("TRASH FOLDER") == "YES"
-
-
-def _folder_tags(folder: _Record, is_top_level: bool) -> tuple[str, ...]:
-    name = dict(folder.members).get("NAME", "")
-    return folder_tags(name, is_top_level)

@@ -67,7 +67,7 @@ _STATE_TAGS = {
 
 
 def role_of(name: str) -> str:
-    """Return the role of a column or member, such as `uri` for `Link`, or "" if unknown."""
+    """Return a role, such as `uri` for the name `Link`, or "" for an unknown name."""
     return _ROLE_BY_NAME.get(_normalize(name), "")
 
 
@@ -123,7 +123,7 @@ def read_fields(
 ) -> dict[str, object]:
     """Return the fields of an entry, from its columns or members.
 
-    `split_tags` returns the tags in a value. Flags and folders become tags, too.
+    `split_tags` returns the tags in a value.
     """
     values = _group_by_role(members)
     own_tags: list[object] = []

@@ -137,9 +137,6 @@ def _read_line(
         yield if_no_link
 
 
-# --- Tables ---
-
-
 def _refuse_table(lines: list[str]) -> None:
     """Raise Malformed if the lines are rows of a CSV table without a header."""
     rows = [line[:_MAX_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
@@ -158,8 +155,6 @@ def _is_table(rows: list[list[str]]) -> bool:
         return False
     return any(map(_WEB_URI.fullmatch, chain(*rows)))
 
-
-# --- The forms of a line ---
 
 _LIST_MARKER = re.compile(
     r"""
@@ -248,7 +243,7 @@ def _read_newsboat(line: str) -> _Fields | None:
 
 
 def _read_uri_and_title(line: str) -> _Fields | None:
-    """Read `uri title`, `uri - title` and the like."""
+    """Read `uri title` or `uri - title`."""
     uri, _, title = line.partition(" ")
     uri = uri.rstrip(":,;")
     if not title or not _WEB_URI.fullmatch(uri):
@@ -262,7 +257,7 @@ def _read_uri_and_title(line: str) -> _Fields | None:
 
 
 def _read_title_and_uri(line: str) -> _Fields | None:
-    """Read `title uri`, `title: uri` and the like."""
+    """Read `title uri` or `title: uri`."""
     title, _, uri = line.rpartition(" ")
     title = title.rstrip(" :,;")
     if not title or not _WEB_URI.fullmatch(uri):

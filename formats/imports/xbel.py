@@ -1,4 +1,4 @@
-"""Read XBEL documents of this service, of KDE and GNOME, and of browser extensions."""
+"""Read XBEL documents of this and other programs."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def _folder_tags(folder: Element) -> tuple[str, ...]:
     if folder.attributes.get("toolbar") == "yes":
-        return ()
+        return ()  # A browser's own folder.
     title = folder.texts.get("title", [""])[0]
     return folder_tags(title, is_top_level=folder.level == 0)
 
