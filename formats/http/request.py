@@ -110,8 +110,8 @@ def limit_json(document: bytes) -> None:
         raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
     if punctuation.count(b",") >= MAX_JSON_VALUES:
         raise _too_many(MAX_JSON_VALUES, "values")
-    commas_between_objects = [part.count(b",") for part in punctuation.split(b"{")]
-    if max(commas_between_objects) >= MAX_JSON_VALUES_WITHOUT_OBJECT:
+    most_between_objects = max(run.count(b",") for run in punctuation.split(b"{"))
+    if most_between_objects >= MAX_JSON_VALUES_WITHOUT_OBJECT:
         items = "values without an object between them"
         raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, items)
 
