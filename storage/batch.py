@@ -1,4 +1,4 @@
-"""Change many bookmarks in batches. Each batch is one transaction."""
+"""Change bookmarks in batches. Each batch is one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar

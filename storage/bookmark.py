@@ -141,7 +141,7 @@ def _check_item(index: int, value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def _check_short_tag(trimmed: str) -> str:
-    """Normalize a tag. The cache makes equal tags one object, which saves memory."""
+    """The cache makes equal tags one object, which saves memory."""
     tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
@@ -215,7 +215,7 @@ PRIVATE = "private"  # Visitors do not see bookmarks with this tag.
 
 
 class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A record of a deletion, which is kept for ever."""
+    """A record of a deletion."""
 
     id: str
     deleted: str
@@ -231,21 +231,21 @@ def unique_tags(tags: Iterable[str]) -> list[str]:
 
 
 def to_text(value: Value) -> str:
-    """Return a value as text. Commas separate tags."""
+    """Join tags with commas."""
     if isinstance(value, str):
         return value
     return ",".join(value)
 
 
 def from_text(name: str, text: str) -> str | list[str]:
-    """Return the unchecked value of a field. Commas or line breaks separate tags."""
+    """Split tags at commas and line breaks. Values are not checked."""
     if FIELDS[name].is_list:
         return split_tags(text)
     return text
 
 
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Check and normalize values by name. Raises Invalid, with `errors` before its own."""
+    """Check and normalize values by name. Raises Invalid with `errors` and its own."""
     cleaned: Fields = {}
     errors = list(errors)
     for name, value in values.items():
@@ -263,7 +263,7 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 
 
 def clean_value(name: str, value: object) -> Any:
-    """Check and normalize the value of a field. Raises Invalid."""
+    """Check and normalize a value. Raises Invalid."""
     return clean({name: value})[name]
 
 
@@ -289,7 +289,7 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
 
 
 def create(fields: Fields, id: str) -> Bookmark:
-    """Return a new bookmark with these fields. Raises Invalid without a uri."""
+    """Raises Invalid without a uri."""
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
     values = fields.copy()
@@ -304,7 +304,7 @@ def create(fields: Fields, id: str) -> Bookmark:
 
 
 def update(bookmark: Bookmark, fields: Fields) -> Bookmark:
-    """Return the changed bookmark, or the same object if no value differs."""
+    """Returns the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
     if not changed.title:
@@ -354,7 +354,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
-    """Fold a tag. The cache makes equal tags one object, which saves memory."""
+    """The cache makes equal tags one object, which saves memory."""
     return fold(tag)
 
 
@@ -369,7 +369,7 @@ def normalize(text: str) -> str:
 
 
 def _decompose(text: str) -> str:
-    """Convert to NFD. For many combining marks, unicodedata needs quadratic time."""
+    """Like unicodedata.normalize("NFD", text), but fast for many combining marks."""
     decomposed = ""
     for character in text:
         decomposed += unicodedata.normalize("NFD", character)
@@ -388,7 +388,7 @@ def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
 
 
 def cut_and_replace_unprintable(text: str) -> str:
-    """Return the printable beginning of a text, for an error message."""
+    """Return a printable beginning, for error messages."""
     printable = ""
     for character in text[:64]:
         if character.isprintable():

@@ -1,4 +1,4 @@
-"""Check a data folder, and repair what can be repaired without loss."""
+"""Check and repair a data folder."""
 
 import os
 import re
@@ -66,8 +66,8 @@ def _printable(text: str) -> str:
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    `keep_deleted`: the days after which these files are safe to remove. Raises Invalid
-    if it is negative, or Unavailable.
+    These files are safe to remove after `keep_deleted` days. Raises Unavailable or
+    Invalid.
     """
     check_keep_deleted(keep_deleted)
     tombstone_by_id, findings = _check_tombstones(folder / "tombstones")
@@ -78,7 +78,7 @@ def check(folder: Path, keep_deleted: int) -> list[Finding]:
 
 
 def _check_tombstones(folder: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
-    """Return the valid tombstones by id, and the problems with the others."""
+    """Return valid tombstones by id, and problems."""
     tombstone_by_id: dict[str, Tombstone] = {}
     findings: list[Finding] = []
     if not folder.exists():  # The first deletion creates it.
@@ -110,7 +110,6 @@ class _BookmarkChecker:
         self._id_by_number = {number_of_id(id): id for id in tombstone_by_id}
 
     def check(self, path: Path) -> Iterator[Finding]:
-        """Yield the problems with a file in the folder of bookmarks."""
         finding = _check_name(path)
         tombstone = self._tombstone_by_id.get(path.stem)
         if finding:
@@ -155,7 +154,6 @@ def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
 
 
 def _check_name(path: Path) -> Finding | None:
-    """Return the problem with a file's name, None for a name `{id}.json`."""
     if files.is_temporary(path.name):
         problem = "is a temporary file that a crash left"
         return Finding(path, problem, _HOW_TO_REMOVE, is_safe_to_remove=True)
@@ -169,7 +167,7 @@ def _check_name(path: Path) -> Finding | None:
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | None:
-    """Decode a file. Returns None if the file has been removed meanwhile."""
+    """Return None if the file has been removed meanwhile."""
     try:
         data, _ = files.read(path)
     except FileNotFoundError:

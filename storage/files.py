@@ -14,7 +14,7 @@ from pathlib import Path
 
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
-MAX_FILE_SIZE = 16 * 1024 * 1024  # Other programs may add JSON members.
+MAX_FILE_SIZE = 16 * 1024 * 1024
 ABANDONED_SECONDS = 3600.0  # A younger temporary file may still be written.
 SYNC_THREADS = 16
 
@@ -93,7 +93,7 @@ def open_file(
 
 
 def close(descriptor: int) -> None:
-    """Close a file that was only read or is synced: errors do not matter."""
+    """Close a file that was only read or is synced, ignoring errors."""
     with suppress(OSError):
         os.close(descriptor)
 
@@ -121,7 +121,7 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """A new file in an open folder, which gets its name when it is published.
+    """A new file, which gets its name when it is published.
 
     The end of the `with` block discards an unpublished file. Methods raise Full or
     Unavailable.
@@ -145,7 +145,7 @@ class Staged:
                 raise
 
     def _open_unnamed(self) -> int | None:
-        """Open a file without a name, or return None where that is impossible."""
+        """Return None where a file must have a name."""
         if not _O_TMPFILE:
             return None
         flags = os.O_WRONLY | os.O_CLOEXEC | _O_TMPFILE
@@ -186,7 +186,7 @@ class Staged:
         self._rename()
 
     def publish(self) -> None:
-        """Give the new file its name in place of the old file."""
+        """Replace the old file by the new file."""
         with translate_disk_errors():
             if not self._has_temporary_name:
                 # Only os.rename can replace a file, and only with a named file.
@@ -272,7 +272,7 @@ def sync(descriptors: Sequence[int]) -> None:
 
 
 def file_system(descriptor: int) -> str:
-    """Return the type of an open file's file system, such as `ext4`. Raises OSError."""
+    """Return a type such as `ext4`. Raises OSError."""
     if sys.platform != "linux":
         return ""
     info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
@@ -303,7 +303,7 @@ def make_folder(path: Path) -> None:
 
 
 def is_readable(data: Path) -> bool:
-    """Return whether the bookmarks in a data folder can be listed."""
+    """Return whether bookmarks can be listed."""
     try:
         if not os.listdir(data):
             return True  # `bookmarks` is not created yet.

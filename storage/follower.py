@@ -95,7 +95,7 @@ class Follower:
         return ids
 
     def is_up_to_date(self) -> bool:
-        """Return whether nothing has changed since the last refresh. Needs no mutex."""
+        """Needs no mutex. Raises Unavailable."""
         if self.watch.may_have_changed():
             return False
         # Read this flag last, because `refresh` sets it before it takes the events.

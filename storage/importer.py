@@ -1,4 +1,4 @@
-"""Import bookmarks: create each, or update the bookmark that has its uri."""
+"""Import bookmarks: create each, or update the one that has its uri."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
@@ -32,7 +32,7 @@ MAX_PATH_LENGTH = 1_000
 IGNORED = "is no bookmark"  # The entry is a separator or the like.
 NOT_READ = "is not read"  # The fields are the numbers of values that were not read.
 
-NOTE = "note"  # A field for what could not be read of the entry.
+NOTE = "note"  # The field of a note about values that were not read.
 
 Place = int | str  # A line, or a path like `bookmarks[3].children[0]`.
 
@@ -97,13 +97,13 @@ class Importer:
         self._check_state = check_state
 
     def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
-        """Import the entries in batches. Raises Busy, Full or Unavailable."""
+        """Raises Busy, Full or Unavailable."""
         for batch in split(entries):
             self.import_batch(batch)
         return self.report
 
     def import_batch(self, entries: Sequence[ImportedEntry]) -> None:
-        """Import the entries in one transaction. Raises Busy, Full or Unavailable."""
+        """Import entries in one transaction. Raises Busy, Full or Unavailable."""
         bookmarks = [entry for entry in entries if not entry.skip_reason]
         outcomes = iter(self._import_bookmarks(bookmarks))
         # Report in the order of the file.

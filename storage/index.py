@@ -57,7 +57,6 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def is_public(self) -> bool:
-        """Whether visitors may see the deletion."""
         return not self.tombstone.private
 
 
@@ -70,7 +69,7 @@ sort_key_of: Callable[[Item], str] = attrgetter("sort_key")
 class State(msgspec.Struct, frozen=True):
     """The version and time of a collection, by which clients notice changes."""
 
-    version: int  # Every change of a file changes it.
+    version: int
     changed_at: float  # The latest ctime, in Unix seconds.
 
 

@@ -23,7 +23,7 @@ class OpenFolders:
     """Descriptors of a data folder, valid even if the folder is moved."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
-        """Open the folders. Closing `opened` closes them. Raises Unavailable."""
+        """Closing `opened` closes the folders. Raises Unavailable."""
         self._path = data
         self._opened = opened
         self._tombstones: int | None = None
@@ -34,7 +34,7 @@ class OpenFolders:
             )
 
     def open_tombstones(self) -> int:
-        """Return the folder of tombstones. Raises Unavailable or Full."""
+        """Raises Unavailable or Full."""
         if self._tombstones is None:
             with files.translate_disk_errors("The folder tombstones cannot be used"):
                 self._make_tombstones()
@@ -60,7 +60,7 @@ class OpenFolders:
         return _identity(self.bookmarks)
 
     def require_in_place(self) -> None:
-        """Raise OutcomeUnknown if other folders have replaced the open folders."""
+        """Raise OutcomeUnknown if the folders have been replaced."""
         self._require_same("bookmarks", self.bookmarks)
         if self._tombstones is not None:
             self._require_same("tombstones", self._tombstones)
@@ -118,7 +118,7 @@ class Lock:
             self._unlock(folders.data)
 
     def _lock(self, folder: int, is_timed_out: Callable[[], bool]) -> None:
-        # A child that is forked during `_flock` must close its copy.
+        # Add it before locking: a child that is forked meanwhile must close its copy.
         self._locked_descriptors.add(folder)
         try:
             _flock(folder, is_timed_out)

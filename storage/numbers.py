@@ -1,4 +1,4 @@
-"""The numbers of ids, for clients that know a bookmark by an integer."""
+"""Find ids by number, for clients that need integers."""
 
 import zlib
 from bisect import bisect_left, bisect_right, insort
@@ -12,8 +12,6 @@ def number_of_id(id: str) -> int:
 
 
 class Numbers:
-    """Find ids by their numbers."""
-
     def __init__(self, ids: Iterable[str]) -> None:
         # A list needs less memory than a dictionary.
         self._sorted_ids = sorted(ids, key=number_of_id)

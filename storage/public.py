@@ -8,7 +8,7 @@ from storage.index import Entry, Index, State
 
 
 class PublicFollower:
-    """A `Follower` that hides private bookmarks and their tombstones from a `Reader`.
+    """A `Follower` that hides private bookmarks and their tombstones.
 
     `state` stays the same when only private bookmarks change.
     """

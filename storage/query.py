@@ -56,7 +56,7 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
 
 def require_short(values: Sequence[str]) -> None:
-    """Raise BadQuery if one search or tag is too long, or all together."""
+    """Raise BadQuery if searches or tags are too long."""
     lengths = [len(value.encode("utf-8", "surrogatepass")) for value in values]
     if max(lengths, default=0) > MAX_BYTES or sum(lengths) > MAX_TOTAL_BYTES:
         raise BadQuery(

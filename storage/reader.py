@@ -22,7 +22,7 @@ class Reader:
         self._cached_change_count = follower.change_count
 
     def get(self, id: str) -> Entry:
-        """Return a bookmark. Raises NotFound, Gone or Unreadable."""
+        """Raises NotFound, Gone or Unreadable."""
         with self._follower.mutex:
             self._follower.refresh_one(id)
             entry = self._follower.find(id)
@@ -44,19 +44,19 @@ class Reader:
             return self._follower.find(ids[0])
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids of present and deleted bookmarks that have this number."""
+        """Return the ids with this number, also of deleted bookmarks."""
         with self._follower.mutex:
             index = self._follower.refresh_readable()
             return index.ids_of_number(number)
 
     def state(self) -> State:
-        """Return the version and time of the last change. Raises Unavailable."""
+        """Raises Unavailable."""
         with self._follower.mutex:
             self._follower.refresh_readable()
             return self._follower.state
 
     def select(self, query: Query) -> Selection:
-        """Return what the query selects. Raises Unavailable."""
+        """Raises Unavailable."""
         with self._follower.mutex:
             index = self._follower.refresh_readable()
             return Selection(
@@ -89,7 +89,7 @@ class Reader:
         return self._follower.change_count
 
     def has_inotify(self) -> bool:
-        """Return whether inotify makes refreshes fast."""
+        """Return whether refreshes are fast."""
         return self._follower.has_inotify()
 
     def refresh(self) -> int:
@@ -100,12 +100,11 @@ class Reader:
         return self._follower.change_count
 
     def count(self, tag: str) -> int:
-        """Return the number of bookmarks with this folded tag."""
+        """Return how many bookmarks have this folded tag."""
         with self._follower.mutex:
             return self._follower.index.count(tag)
 
     def oldest(self, tag: str) -> Entry | None:
-        """Return the oldest bookmark with this folded tag, or None."""
         with self._follower.mutex:
             entries = self._follower.index.of_tag(tag)
         if not entries:

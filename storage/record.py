@@ -26,7 +26,7 @@ _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_bookmark(id: str, data: bytes) -> Bookmark:
-    """Return the bookmark in the file `{id}.json`. Raises Invalid."""
+    """Decode the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
         del values["modified"]  # `create` uses the string of `created`, to save memory.
@@ -34,10 +34,11 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
 
 
 def decode_tombstone(id: str, data: bytes) -> Tombstone:
-    """Return the tombstone in the file `{id}.json`. Raises Invalid."""
+    """Decode the file `{id}.json`. Raises Invalid."""
     values = _decode(_tombstone_decoder, id, data)
     try:
-        deleted = clean_value("created", values["deleted"])  # It has the same rule.
+        # `deleted` has the same rule as `created`.
+        deleted = clean_value("created", values["deleted"])
     except Invalid as error:
         _, reason = error.errors[0]
         raise Invalid([("deleted", reason)]) from None

@@ -53,8 +53,6 @@ class FailedBookmark(msgspec.Struct):
 
 
 class RetagReport(msgspec.Struct):
-    """What has become of how many bookmarks."""
-
     matched: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -68,17 +66,17 @@ class RetagReport(msgspec.Struct):
 
 
 def clean_retagging(values: Mapping[str, object]) -> Retagging:
-    """Return the change of tags that a JSON object or a form asks for.
-
-    Raises Invalid with all errors.
-    """
+    """Check a JSON object or a form. Raises Invalid with all errors."""
     members: Fields = {}
     errors: list[tuple[str, str]] = []
     for name, value in values.items():
         try:
             members[name] = _parse_member(name, value)
-        except _InvalidMember as error:
-            errors.append((cut_and_replace_unprintable(name), str(error)))
+        except BadQuery as error:
+            errors.append((name, f"cannot be used: {error}"))
+        except Invalid as error:
+            _, reason = error.errors[0]
+            errors.append((cut_and_replace_unprintable(name), reason))
     query = Query(tags=members.get("tag", ()), search=members.get("q"))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
@@ -94,54 +92,40 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     )
 
 
-class _InvalidMember(Exception):
-    """A member is unknown or breaks its rule."""
-
-
 def _parse_member(name: str, value: object) -> object:
-    try:
-        return _parse_known_member(name, value)
-    except BadQuery as error:
-        raise _InvalidMember(f"cannot be used: {error}") from error
-    except Invalid as error:
-        _, reason = error.errors[0]
-        raise _InvalidMember(reason) from error
-
-
-def _parse_known_member(name: str, value: object) -> object:
     match name:
         case "tag":
-            return fold_tags(_parse_strings(value))
+            return fold_tags(_parse_strings(name, value))
         case "q":
-            return _parse_search(value)
+            return _parse_search(name, value)
         case "remove" | "add":
-            return clean_value("tags", _parse_strings(value))
+            return clean_value("tags", _parse_strings(name, value))
         case "expected":
-            return _parse_count(value)
-    raise _InvalidMember("must be one of tag, q, remove, add, expected")
+            return _parse_count(name, value)
+    raise Invalid([(name, "must be one of tag, q, remove, add, expected")])
 
 
-def _parse_strings(value: object) -> list[str]:
+def _parse_strings(name: str, value: object) -> list[str]:
     if isinstance(value, str):
         return [value]
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _InvalidMember("must be a string or an array of strings")
+        raise Invalid([(name, "must be a string or an array of strings")])
     return value
 
 
-def _parse_search(value: object) -> Search | None:
+def _parse_search(name: str, value: object) -> Search | None:
     if not isinstance(value, str):
-        raise _InvalidMember("must be a string")
+        raise Invalid([(name, "must be a string")])
     return parse_expression(value)
 
 
-def _parse_count(value: object) -> int:
+def _parse_count(name: str, value: object) -> int:
     if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # From a form.
         return int(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value >= 0 and value % 1 == 0:  # JSON may have 3.0.
             return int(value)
-    raise _InvalidMember("must be a whole number")
+    raise Invalid([(name, "must be a whole number")])
 
 
 def retag(
@@ -160,7 +144,7 @@ def retag(
 
 
 def replace_tag(store: Store, tag: str, new: Sequence[str], report: RetagReport) -> None:
-    """Replace a tag by new tags on all bookmarks that have it."""
+    """Replace a tag on all bookmarks."""
     query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
     _retag(store, retagging, store.select(query).entries, report)
@@ -199,7 +183,7 @@ def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
 def _retag_one(
     transaction: Transaction, selected: Entry, retagging: Retagging
 ) -> bool:
-    """Change the tags of a bookmark, and return whether they differ."""
+    """Return whether the tags have changed."""
     entry = transaction.get(selected.bookmark.id)
     if entry is not selected and not meets(entry, retagging.query):
         return False  # Another client has changed the bookmark meanwhile.

@@ -18,7 +18,7 @@ from storage.bookmark import fold, normalize
 from storage.errors import BadQuery
 from storage.uri import normalize_host
 
-MAX_TERMS = 100  # Limits the work of a search.
+MAX_TERMS = 100
 
 # Phones type curly quotes.
 _QUOTE = '["“”„«»]'
@@ -47,9 +47,6 @@ _TOKEN = re.compile(
 )
 _HOST = re.compile(r"[^\s/?\#@:.] [^\s/?\#@]*", re.VERBOSE)
 _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
-
-
-# A search is a tree of conditions.
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -106,7 +103,7 @@ class _NotAnExpression(BadQuery):
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
     """Parse an expression, or the words of a text that breaks the grammar.
 
-    Returns None for an empty text. Raises BadQuery for too many terms.
+    Raises BadQuery for too many terms.
     """
     try:
         return parse_expression(text, keywords)
@@ -115,10 +112,7 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. Returns None for an empty text.
-
-    Raises BadQuery if the text breaks the grammar.
-    """
+    """Raises BadQuery if the text breaks the grammar."""
     return _Parser(list(_tokens(text, keywords))).parse()
 
 
@@ -137,7 +131,7 @@ def _parse_words(text: str) -> Search | None:
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
-    """Return the folded words and phrases to mark in results."""
+    """Return folded words and phrases."""
     match search:
         case Text(word) if not is_negated:
             return [word]
@@ -162,7 +156,6 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    """Fold a tag that a client has sent."""
     # Stored tags were normalized before they were folded.
     return fold(normalize(text.strip()))
 
@@ -283,7 +276,7 @@ def _require_few_terms(count: int) -> None:
         raise BadQuery(f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out.")
 
 
-_END = ""  # A token that follows all others.
+_END = ""  # The last token.
 
 
 class _Parser:

@@ -61,7 +61,7 @@ class Selection:
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
-        """The bookmarks of the page, in the order of the query."""
+        """The page, in the order of the query."""
         if self.query.sort == NEWEST_FIRST:
             return self._page_from_end(self._matches_oldest_first)
         return self._page(_sort(self._matches_oldest_first, self.query.sort))
@@ -147,7 +147,6 @@ def _with_tags(
 
 
 def meets(entry: Entry, query: Query) -> bool:
-    """Return whether the query selects the entry."""
     if query.uri_key not in (None, entry.uri_key):
         return False
     if not set(query.tags).issubset(entry.tags):

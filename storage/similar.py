@@ -31,7 +31,6 @@ def similar_key(uri: str) -> str:
 
 
 def find_similar(entries: Iterable[Entry]) -> list[Group]:
-    """Return the groups of bookmarks with similar addresses."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         groups[similar_key(entry.bookmark.uri)].append(entry)

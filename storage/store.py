@@ -20,7 +20,7 @@ from storage.tsid import Minter
 
 log = logging.getLogger("bookmarks")
 
-# All stores share one fork handler, because handlers cannot be unregistered.
+# Fork handlers cannot be unregistered, so all stores share one.
 _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 
@@ -74,7 +74,7 @@ class Store(Reader):
             self._follower.reset()
 
     def for_visitors(self) -> Reader:
-        """Return a reader of the public bookmarks."""
+        """Read only public bookmarks."""
         return Reader(PublicFollower(self._follower))
 
     @contextmanager
@@ -116,7 +116,7 @@ class Store(Reader):
 
     @contextmanager
     def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:
-        # Restoring a backup may replace the folder before it is locked.
+        # Lock again if restoring a backup has replaced the folder meanwhile.
         while True:
             folders = OpenFolders(self._folder, opened)
             with self._writer_lock.hold(folders):

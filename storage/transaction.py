@@ -1,4 +1,4 @@
-"""Transactions: read bookmarks, and store several changes together."""
+"""Read bookmarks, and store several changes together."""
 
 import logging
 import os
@@ -42,10 +42,7 @@ class _FolderToSync(NamedTuple):
 
 
 class Transaction:
-    """Changes of a locked folder, which `Store.transaction` stores together.
-
-    Every method sees the earlier changes.
-    """
+    """Changes of a locked folder. Every method sees the earlier changes."""
 
     def __init__(
         self,
@@ -65,12 +62,11 @@ class Transaction:
         self._deleted_by_id: dict[str, Entry] = {}
         # Unchanged files, which other programs may have written without a sync.
         self._ids_to_sync: set[str] = set()
-        self._ids_to_erase: list[str] = []  # Raises if a file cannot be removed.
-        self._ids_to_clean_up: list[str] = []  # Only logs if a file cannot be removed.
+        self._ids_to_erase: list[str] = []  # An error is raised.
+        self._ids_to_clean_up: list[str] = []  # An error is only logged.
 
         self._has_published = False
         self._folders_to_sync: list[_FolderToSync] = []
-        self._open_until_synced = ExitStack()
 
     @property
     def state(self) -> State:
@@ -189,8 +185,6 @@ class Transaction:
         """Remove a deleted bookmark's file later."""
         self._ids_to_erase.append(id)
 
-    # Storing has three phases: publish, sync, remove_files.
-
     def publish(self) -> None:
         """Write and sync all new files, then give them their names.
 
@@ -243,7 +237,6 @@ class Transaction:
     def _sync_folder_later(self, folder: int, new_file: int) -> None:
         with files.translate_disk_errors():
             copy = os.dup(new_file)  # `publish` closes `new_file`.
-        self._open_until_synced.callback(files.close, copy)
         self._folders_to_sync.append(_FolderToSync(folder, copy))
 
     def _publish_bookmarks(self, bookmarks: list[tuple[_Put, files.Staged]]) -> None:
@@ -264,9 +257,12 @@ class Transaction:
 
     def sync(self) -> None:
         """Make the names of the published files durable. Raises OutcomeUnknown."""
-        with self._open_until_synced:
+        try:
             for folder, new_file in self._folders_to_sync:
                 files.sync_folder(folder, new_file)
+        finally:
+            for _, new_file in self._folders_to_sync:
+                files.close(new_file)
         if self._has_published:
             self.folders.require_in_place()
 

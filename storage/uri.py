@@ -11,7 +11,7 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 def uri_key(uri: str) -> str:
     """Return the normalized uri, in ASCII (RFC 3987 section 3.1)."""
-    if _is_normalized(uri):
+    if _is_obviously_normalized(uri):
         return uri
     scheme, _, rest = uri.partition(":")
     scheme = scheme.lower()
@@ -49,8 +49,7 @@ def _host_and_port(key: str) -> str:
     return host
 
 
-def _is_normalized(uri: str) -> bool:
-    """Return True for most normalized uris, after a quick test."""
+def _is_obviously_normalized(uri: str) -> bool:
     if "%" in uri or "/." in uri:
         return False
     return bool(_USUAL_NORMALIZED_URI.fullmatch(uri))
@@ -109,7 +108,7 @@ def _remove_dot_segments(path: str) -> str:
     result: list[str] = []
     for segment in segments:
         if segment == "..":
-            del result[-1:]  # May be empty already.
+            del result[-1:]
         elif segment != ".":
             result.append(segment)
     if segments[-1] in (".", ".."):  # The path ends in a folder.

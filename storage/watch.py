@@ -61,7 +61,7 @@ class Event(NamedTuple):
 
 
 class Watch:
-    """Watch folders by inotify, where the system has it."""
+    """Watch folders by inotify, if possible."""
 
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
@@ -149,7 +149,7 @@ class Watch:
             self._folder_by_watch_descriptor[watch_descriptor] = folder
 
     def close(self) -> None:
-        """Close the watch. The next `read_events` opens it again."""
+        """The next `read_events` opens the watch again."""
         if self._inotify is not None:
             self._close_inotify()
         self._inotify = None
