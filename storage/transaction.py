@@ -36,11 +36,6 @@ class _Put(NamedTuple):
     replaced: Entry | None  # The stored bookmark, whose file must be unchanged.
 
 
-class _FolderToSync(NamedTuple):
-    folder: int
-    new_file: int  # An open file in the folder.
-
-
 class Transaction:
     """Changes of a locked folder. Every method sees the earlier changes."""
 
@@ -66,7 +61,7 @@ class Transaction:
         self._ids_to_clean_up: list[str] = []  # An error is only logged.
 
         self._has_published = False
-        self._folders_to_sync: list[_FolderToSync] = []
+        self._file_by_folder_to_sync: dict[int, int] = {}  # Descriptors.
 
     @property
     def state(self) -> State:
@@ -236,8 +231,8 @@ class Transaction:
 
     def _sync_folder_later(self, folder: int, new_file: int) -> None:
         with files.translate_disk_errors():
-            copy = os.dup(new_file)  # `publish` closes `new_file`.
-        self._folders_to_sync.append(_FolderToSync(folder, copy))
+            # `publish` closes `new_file`.
+            self._file_by_folder_to_sync[folder] = os.dup(new_file)
 
     def _publish_bookmarks(self, bookmarks: list[tuple[_Put, files.Staged]]) -> None:
         for put, staged in bookmarks:
@@ -258,11 +253,11 @@ class Transaction:
     def sync(self) -> None:
         """Make the names of the published files durable. Raises OutcomeUnknown."""
         try:
-            for folder, new_file in self._folders_to_sync:
-                files.sync_folder(folder, new_file)
+            for folder, file in self._file_by_folder_to_sync.items():
+                files.sync_folder(folder, file)
         finally:
-            for _, new_file in self._folders_to_sync:
-                files.close(new_file)
+            for file in self._file_by_folder_to_sync.values():
+                files.close(file)
         if self._has_published:
             self.folders.require_in_place()
 

@@ -132,11 +132,7 @@ class Watch:
             warn_once(_NO_INOTIFY_TEXT.format(error.strerror))
 
     def _watch_existing_folders(self) -> None:
-        existing = [
-            folder
-            for folder, identity in zip(self._folders, self._identities_when_opened)
-            if identity
-        ]
+        existing = [folder for folder in self._folders if os.path.lexists(folder)]
         for folder in existing:
             if not reports_all_changes(folder, self._one_machine):
                 return
