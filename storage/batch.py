@@ -8,7 +8,7 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-MAX_CHANGES = 200  # Each opens a file. Many systems allow a process only 1,024.
+MAX_CHANGES = 200  # Each opens a file, of which processes often have only 1,024.
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -245,7 +245,7 @@ def from_text(name: str, text: str) -> str | list[str]:
 
 
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Check and normalize values by name. Raises Invalid with `errors` and its own."""
+    """Check and normalize values by name. Raises Invalid, also for `errors`."""
     cleaned: Fields = {}
     errors = list(errors)
     for name, value in values.items():

@@ -144,7 +144,7 @@ def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
     problem = "belongs to a deleted bookmark"
     try:
         bookmark = _decode(path, decode_bookmark)
-    except _INVALID_FILE:  # Its owner may still need the file.
+    except _INVALID_FILE:  # The user may still need the file.
         yield Finding(path, problem, "move it away, because it is no valid bookmark")
         return
     if bookmark:

@@ -52,7 +52,7 @@ class Conflict(StorageError):
 
 
 class PreconditionFailed(StorageError):
-    """A condition of the client is not met."""
+    """The client's condition is not met."""
 
 
 class Busy(StorageError):

@@ -145,7 +145,7 @@ class Staged:
                 raise
 
     def _open_unnamed(self) -> int | None:
-        """Return None where a file must have a name."""
+        """Return None if the file system needs a name."""
         if not _O_TMPFILE:
             return None
         flags = os.O_WRONLY | os.O_CLOEXEC | _O_TMPFILE
@@ -186,7 +186,7 @@ class Staged:
         self._rename()
 
     def publish(self) -> None:
-        """Replace the old file by the new file."""
+        """Replace the old file with the new one."""
         with translate_disk_errors():
             if not self._has_temporary_name:
                 # Only os.rename can replace a file, and only with a named file.
@@ -266,7 +266,7 @@ def sync(descriptors: Sequence[int]) -> None:
         if len(descriptors) == 1:
             os.fsync(descriptors[0])
         elif descriptors:
-            # Files that are synced together need one write of the journal.
+            # Synced together, the files need only one write of the journal.
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
                 list(pool.map(os.fsync, descriptors))  # Raises the errors.
 

@@ -102,7 +102,7 @@ class Follower:
         return not (self._must_rescan or self._is_retry_due())
 
     def has_inotify(self) -> bool:
-        """Return whether inotify is in use, as is assumed before the first refresh."""
+        """Return whether inotify is in use. True before the first refresh."""
         return self._must_rescan or self.watch.is_open
 
     def refresh(self) -> Index:
@@ -130,7 +130,7 @@ class Follower:
         return index
 
     def refresh_one(self, id: str) -> None:
-        """Like `refresh`, but at least for this id."""
+        """Refresh at least this id. Raises Unavailable."""
         if self.has_inotify():
             self.refresh()
         else:
@@ -188,7 +188,7 @@ class Follower:
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
             return self._tombstone_files.find_changed()
-        return list(self._tombstone_files)  # git removes a folder that becomes empty.
+        return list(self._tombstone_files)  # git removes empty folders.
 
     def _folders_changed_at(self) -> float:
         bookmarks, tombstones = self.folders

@@ -30,9 +30,9 @@ MAX_PATH_LENGTH = 1_000
 
 # Skip reasons.
 IGNORED = "is no bookmark"  # The entry is a separator or the like.
-NOT_READ = "is not read"  # The fields are the numbers of values that were not read.
+NOT_READ = "is not read"  # `fields` counts values that were not read.
 
-NOTE = "note"  # The field of a note about values that were not read.
+NOTE = "note"  # The field for a note about values that were not read.
 
 Place = int | str  # A line, or a path like `bookmarks[3].children[0]`.
 

@@ -30,7 +30,7 @@ def outside_strings(document: bytes, wanted: bytes) -> bytes:
     # Splitting a large text at once would take much memory.
     for start in range(0, len(text), _CHUNK_SIZE):
         parts = text[start : start + _CHUNK_SIZE].split(b'"')
-        # The parts are outside and inside of strings in turn.
+        # The parts are alternately outside and inside strings.
         first_outside = int(is_in_string)
         outside.append(b"".join(parts[first_outside::2]))
         quote_count = len(parts) - 1

@@ -77,7 +77,7 @@ class Reader:
         return self._cached_tag_counts
 
     def tag_counts(self) -> tuple[TagCounts, int, State]:
-        """Return the tags (most used first), the number of untagged bookmarks, the state."""
+        """Return the tags (most used first), the number of untagged bookmarks, and the state."""
         with self._follower.mutex:
             index = self._follower.refresh_readable()
             untagged = index.count(UNTAGGED)

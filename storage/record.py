@@ -29,7 +29,8 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Decode the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        del values["modified"]  # `create` uses the string of `created`, to save memory.
+        # `create` then shares the string of `created`, which saves memory.
+        del values["modified"]
     return create(clean(values), id)
 
 

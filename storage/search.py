@@ -131,7 +131,7 @@ def _parse_words(text: str) -> Search | None:
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
-    """Return folded words and phrases."""
+    """Return the words and phrases to mark, folded."""
     match search:
         case Text(word) if not is_negated:
             return [word]
@@ -276,7 +276,7 @@ def _require_few_terms(count: int) -> None:
         raise BadQuery(f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out.")
 
 
-_END = ""  # The last token.
+_END = ""  # Follows the last token.
 
 
 class _Parser:
@@ -318,7 +318,7 @@ class _Parser:
     def _one(self) -> Search:
         """Parse: [ 'not' ] ( '(' any ')' | term )."""
         if self._skip("not"):
-            if self._peek() == "not":  # `--help` is no expression.
+            if self._peek() == "not":  # As in `--help`.
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())
         if self._skip("("):

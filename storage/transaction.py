@@ -57,8 +57,8 @@ class Transaction:
         self._deleted_by_id: dict[str, Entry] = {}
         # Unchanged files, which other programs may have written without a sync.
         self._ids_to_sync: set[str] = set()
-        self._ids_to_erase: list[str] = []  # An error is raised.
-        self._ids_to_clean_up: list[str] = []  # An error is only logged.
+        self._ids_to_erase: list[str] = []  # Errors are raised.
+        self._ids_to_clean_up: list[str] = []  # Errors are only logged.
 
         self._has_published = False
         self._file_by_folder_to_sync: dict[int, int] = {}  # Descriptors.
@@ -154,7 +154,7 @@ class Transaction:
         replaced = before
         earlier_put = self._put_by_id.get(bookmark.id)
         if earlier_put:
-            # `before` was never stored.
+            # `before` is the earlier put, which is not stored yet.
             replaced = earlier_put.replaced
         self._put_by_id[bookmark.id] = _Put(entry, content, replaced)
         self._put_id_by_uri_key[entry.uri_key] = bookmark.id

@@ -23,7 +23,7 @@ from storage.transaction import Transaction, remove_deleted
 log = logging.getLogger("bookmarks")
 
 KEEP_DELETED = 30  # Days.
-MAX_EXPIRED = 500  # In a transaction, during which other writers wait.
+MAX_EXPIRED = 500  # Per transaction. Other writers wait meanwhile.
 _SECONDS_PER_DAY = 86_400
 
 
@@ -35,7 +35,7 @@ def check_keep_deleted(days: int) -> None:
 
 class DeletedBookmark(NamedTuple):
     bookmark: Bookmark
-    deleted: str  # When.
+    deleted: str  # The time of deletion.
 
 
 class Trash:

@@ -77,7 +77,7 @@ def _normalize_authority(scheme: str, authority: str) -> str:
 def normalize_host(host: str) -> str:
     """Normalize a host with or without a port."""
     encoded = _normalize_encoding(host.lower())
-    # Decoding `%41` has added an `A`.
+    # Decoding `%41` may have added an `A`.
     return _normalize_encoding(encoded.lower())
 
 

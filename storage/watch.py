@@ -158,9 +158,9 @@ def _size_of_queue(inotify: "INotify") -> int:
 
 
 def reports_all_changes(folder: str | Path, one_machine: bool) -> bool:
-    """Return whether inotify reports every change in a folder, or log a warning.
+    """Return whether inotify reports all changes in a folder. Raises OSError.
 
-    Raises OSError.
+    Logs a warning for a shared file system.
     """
     with files.open_folder(folder) as descriptor:
         type = files.file_system(descriptor)
