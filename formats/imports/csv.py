@@ -23,7 +23,7 @@ from formats.imports.entry import (
 )
 from formats.imports.members import WORDS_FOR_NO_TAG, tags_in
 from formats.imports.roles import is_used, read_fields, role_of
-from storage.bookmark import FIELDS, from_text, split_tags
+from storage.bookmark import FIELDS, Fields, from_text, split_tags
 from storage.errors import Malformed
 from storage.importer import NOTE
 
@@ -66,7 +66,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def find_header(lines: _NumberedLines) -> str:
-    """Read up to the first line that is neither blank nor Excel's `sep=;`, and return it."""
+    """Read up to the first line that is neither blank nor Excel's `sep=;`. Return the line."""
     for _, line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -92,9 +92,6 @@ def _split_header(line: str) -> tuple[str, list[str]]:
 def _count_known_names(candidate: tuple[str, list[str]]) -> int:
     _, names = candidate
     return sum(1 for name in names if role_of(name))
-
-
-# --- Rows ---
 
 
 def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_Row]:
@@ -159,9 +156,6 @@ def _keep_lines(lines: _NumberedLines, kept: list[str]) -> Iterator[str]:
         yield line
 
 
-# --- Entries ---
-
-
 class _Table:
     def __init__(self, names: Sequence[str]) -> None:
         self.unused_values = UnusedValues()
@@ -180,7 +174,7 @@ class _Table:
             return _entry_with_misplaced_quote(row, fields)
         return self._entry_of_row(row, fields)
 
-    def _entry_of_row(self, row: _Row, fields: dict[str, object]) -> ImportedEntry:
+    def _entry_of_row(self, row: _Row, fields: Fields) -> ImportedEntry:
         width = len(self._names)
         # Some programs omit empty cells at the end.
         if len(row.cells) < width and not _has_uri_on_one_line(fields):
@@ -196,20 +190,20 @@ class _Table:
             if not is_own_field and not is_used(name, cell.strip()):
                 self.unused_values.add(name or "a column without a name")
 
-    def _fields_of_cells(self, cells: Sequence[str]) -> dict[str, object]:
+    def _fields_of_cells(self, cells: Sequence[str]) -> Fields:
         if self._is_own_export:
             return _fields_of_own_export(self._names, cells)
         columns = zip(self._names, map(str.strip, cells), strict=False)
         return read_fields(columns, _tags_in_cell)
 
 
-def _has_uri_on_one_line(fields: dict[str, object]) -> bool:
+def _has_uri_on_one_line(fields: Fields) -> bool:
     uri = str(fields.get("uri", ""))
     # An unclosed quotation mark makes csv.reader join the next lines to the uri.
     return uri.strip() != "" and "\n" not in uri
 
 
-def _entry_with_misplaced_quote(row: _Row, fields: dict[str, object]) -> ImportedEntry:
+def _entry_with_misplaced_quote(row: _Row, fields: Fields) -> ImportedEntry:
     if _is_intact(str(fields.get("uri", "")), row):
         return ImportedEntry(row.first_line, {**fields, NOTE: row.error})
     return _skip(row, row.text, row.error)
@@ -232,8 +226,8 @@ def _skip(row: _Row, row_text: str, reason: str) -> ImportedEntry:
     return ImportedEntry(row.first_line, {"title": row_text}, reason)
 
 
-def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> dict[str, object]:
-    fields: dict[str, object] = {}
+def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> Fields:
+    fields: Fields = {}
     for name, cell in zip(names, cells, strict=False):
         # The export writes an apostrophe before a formula.
         unescaped = cell.removeprefix("'")

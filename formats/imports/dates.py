@@ -36,7 +36,7 @@ _RFC_5322 = re.compile(
 _FORMATS = (
     "%Y-%m",  # Galeon
     "%B %d, %Y %I:%M %p",  # Notion
-    "%B %d, %Y",  # Notion
+    "%B %d, %Y",
     "%B %d, %Y at %I:%M%p",  # IFTTT
     "%Y-%m-%d %H:%M:%S UTC",
     "%Y/%m/%d %H:%M:%S %z",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
-from storage.bookmark import MAX_URI
+from storage.bookmark import MAX_URI, Fields
 from storage.importer import IGNORED, NOT_READ
 from storage.importer import ImportedEntry as ImportedEntry
 from storage.importer import Place
@@ -22,7 +22,7 @@ SCHEME_PATTERN = "[A-Za-z][A-Za-z0-9+.-]{0,99}:"
 URI = re.compile(SCHEME_PATTERN + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
-def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
+def entry_with_uri(place: Place, fields: Fields) -> ImportedEntry:
     """Return an entry, skipped if it has no uri. White space in the uri is encoded."""
     uri = fields.get("uri")
     if isinstance(uri, str):
@@ -35,7 +35,7 @@ def entry_with_uri(place: Place, fields: dict[str, object]) -> ImportedEntry:
 
 def _encode_white_space(text: str) -> str:
     """Remove or encode white space in a uri as browsers do (https://url.spec.whatwg.org/)."""
-    if len(text) > MAX_URI:  # The import refuses it.
+    if len(text) > MAX_URI:  # Too long to import.
         return text
     uri = re.sub(r"[\t\n\r]", "", text)
     if not re.match(SCHEME_PATTERN, uri):
@@ -61,5 +61,5 @@ class UnusedValues(Counter[str]):
 
 
 def note_of_unused_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return an entry that tells how many values of each name are not used."""
+    """Return a note on how many values of each name are unused."""
     return ImportedEntry(place=_WHOLE_FILE, fields=dict(numbers), skip_reason=NOT_READ)

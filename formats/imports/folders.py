@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
+Tags = tuple[str, ...]
+
 # In browsers and Linkwarden.
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
@@ -28,7 +30,7 @@ _TAGS_OF_SERVICE_LISTS = {
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 
-def folder_tags(name: str, is_top_level: bool) -> tuple[str, ...]:
+def folder_tags(name: str, is_top_level: bool) -> Tags:
     """Return the tags that the name of a folder stands for."""
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if is_top_level and name.lower() in _BUILT_IN_FOLDERS:
@@ -40,14 +42,14 @@ def folder_tags(name: str, is_top_level: bool) -> tuple[str, ...]:
     return tuple(tags[:MAX_TAGS])
 
 
-def list_tags(name: str) -> tuple[str, ...]:
-    """Return the tags for a list of a service, such as Pocket's Unread."""
+def list_tags(name: str) -> Tags:
+    """Return the tags for a service's list, such as Pocket's Unread."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, is_top_level=True)
 
 
-def merge_tags(own_tags: Sequence[object], further_tags: tuple[str, ...]) -> list[object]:
+def merge_tags(own_tags: Sequence[object], further_tags: Tags) -> list[object]:
     """Return all own tags, then further tags until there are MAX_TAGS."""
     room = max(0, MAX_TAGS - len(own_tags))
     return [*own_tags, *further_tags[:room]]
@@ -58,7 +60,7 @@ class Heading(NamedTuple):
 
     level: int
     text: str
-    tags: tuple[str, ...]  # For the entries below it.
+    tags: Tags  # For the entries below it.
 
 
 class Folders:
@@ -66,24 +68,24 @@ class Folders:
 
     def __init__(self) -> None:
         # Item 0 is for entries outside all folders.
-        self._tags_by_depth: list[tuple[str, ...]] = [()]
+        self._tags_by_depth: list[Tags] = [()]
 
     @property
-    def tags(self) -> tuple[str, ...]:
+    def tags(self) -> Tags:
         return self._tags_by_depth[-1]
 
     @property
     def depth(self) -> int:
         return len(self._tags_by_depth) - 1
 
-    def open(self, tags: tuple[str, ...]) -> None:
+    def open(self, tags: Tags) -> None:
         all_tags = self.tags
         # Deeper folders share one tuple, to save memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 
-    def open_at(self, depth: int, tags: tuple[str, ...]) -> None:
+    def open_at(self, depth: int, tags: Tags) -> None:
         """Open a folder inside `depth` others, adding missing ones without tags."""
         while self.depth < depth:
             self.open(())

@@ -13,6 +13,7 @@ _BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 _BEGINNING_OF_PART = re.compile(
     r"""
     <DT (?=[\s>])
+    # Or a tag at the beginning of a line.
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
       (?! [^<>]* > \s* <IMG )       # Not a linked picture in a description.
     """,
@@ -155,13 +156,13 @@ def _character_of_number(number: int) -> str:
 
 
 def decode_text(text: str) -> str:
-    """Decode the entities and line breaks in the text of a token."""
+    """Decode the entities and line breaks in a token's text."""
     # <BR> at the end of a line is one line break.
     lines = re.sub(rf"{_BREAK_MARK}\n?", "\n", text)
     return unescape(lines).strip()
 
 
 def decode_one_line(text: str) -> str:
-    """Decode the text of a token, with spaces for line breaks."""
+    """Decode a token's text, with spaces for line breaks."""
     lines = decode_text(text).split("\n")
     return " ".join(map(str.strip, lines))

@@ -14,7 +14,7 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.folders import folder_tags
+from formats.imports.folders import Tags, folder_tags
 from formats.imports.members import (
     Members,
     count_unused_members,
@@ -74,12 +74,12 @@ class _Position(NamedTuple):
     path: str = ""  # Such as `lists[0].links`.
     name: str = ""  # Such as `links`.
     depth: int = 0  # The number of arrays and objects around the value.
-    tags: tuple[str, ...] = ()  # Of the folders around the value.
+    tags: Tags = ()  # Of the folders around the value.
 
     def of_item(self, index: int) -> "_Position":
         return self._replace(path=f"{self.path}[{index}]", depth=self.depth + 1)
 
-    def of_member(self, name: str, tags: tuple[str, ...]) -> "_Position":
+    def of_member(self, name: str, tags: Tags) -> "_Position":
         path = cut_and_replace_unprintable(name)
         if self.path:
             path = f"{self.path}.{path}"
@@ -147,7 +147,7 @@ class _Reader:
         for name, number in count_unused_members(members):
             self.unused_values.add(name, number)
 
-    def _tags_of_folder(self, members: Members, position: _Position) -> tuple[str, ...]:
+    def _tags_of_folder(self, members: Members, position: _Position) -> Tags:
         # Without children, the outermost object is an account, with the user's name.
         if position.depth == 0 and "children" not in members:
             return ()
@@ -157,9 +157,9 @@ class _Reader:
         is_top_level = position.depth < _DEPTH_OF_BROWSER_FOLDERS
         return tags_of_parents + folder_tags(title_of(members), is_top_level)
 
-    def _tags_of_listed_folder(self, id: object) -> tuple[str, ...]:
+    def _tags_of_listed_folder(self, id: object) -> Tags:
         """Return the tags of a folder and its parents, outermost first."""
-        tags: tuple[str, ...] = ()
+        tags: Tags = ()
         for _ in range(_MAX_PARENTS):  # A damaged file may have a cycle of parents.
             if not _is_id(id) or id not in self._listed_folders:
                 break
@@ -168,8 +168,8 @@ class _Reader:
             id = folder.parent_id
         return tags
 
-    def _tags_of_lists(self, ids: object) -> tuple[str, ...]:
-        tags: tuple[str, ...] = ()
+    def _tags_of_lists(self, ids: object) -> Tags:
+        tags: Tags = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
                 tags += self._tags_of_listed_folder(id)
@@ -183,7 +183,7 @@ def _ignore(entry: ImportedEntry) -> ImportedEntry:
 class _ListedFolder(NamedTuple):
     """A folder to which entries refer by its id."""
 
-    tags: tuple[str, ...]
+    tags: Tags
     parent_id: object
 
 
@@ -249,14 +249,14 @@ def _is_built_in(members: Members, position: _Position) -> bool:
         position.name in _BUILT_IN_FOLDERS,
         "root" in members,  # Firefox
         "folderType" in members,  # Chromium
-        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Chromium's
+        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Chromium's API
         title_of(members).startswith("[xbs] "),  # xBrowserSync
     ]
     return any(conditions)
 
 
 def _is_from_own_export(members: Members) -> bool:
-    """Return whether the object looks like one that this service exported."""
+    """Return whether this service probably exported the object."""
     if not members.keys() <= set(FIELDS):
         return False
     # buku writes all tags as one text.
@@ -269,7 +269,7 @@ def _is_from_own_export(members: Members) -> bool:
     return True
 
 
-def _foreign_entry(members: Members, path: str, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
+def _foreign_entry(members: Members, path: str, tags_of_folders: Tags) -> ImportedEntry:
     is_separator = members.get("type") in ("separator", "text/x-moz-place-separator")
     # Floccus exports accounts, with the url of a server.
     is_account = members.keys() >= {"type", "username", "password"}

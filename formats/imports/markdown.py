@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from formats.imports.entry import SCHEME_PATTERN, URI
 from formats.imports.folders import Heading, folder_tags
-from storage.bookmark import split_tags
-
-_Fields = dict[str, Any]
+from storage.bookmark import Fields, split_tags
 
 # In these patterns, `++` never backtracks, so the search time is linear.
 
@@ -60,7 +57,7 @@ def read_heading(line: str) -> Heading | None:
     return Heading(level, name, folder_tags(text, is_top_level=level == 1))
 
 
-def find_links(line: str) -> Iterator[_Fields]:
+def find_links(line: str) -> Iterator[Fields]:
     """Yield the fields of each link and address in a line with a Markdown link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
@@ -75,7 +72,7 @@ def find_links(line: str) -> Iterator[_Fields]:
         yield from _read_single_link(text, first, fields)
 
 
-def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterator[_Fields]:
+def _read_single_link(text: str, link: re.Match[str], fields: Fields) -> Iterator[Fields]:
     """Yield the link, which all text after it describes, and the addresses before it."""
     description = _without_marks(text[link.end() :])
     if description:
@@ -85,8 +82,8 @@ def _read_single_link(text: str, link: re.Match[str], fields: _Fields) -> Iterat
 
 
 def _read_several_links(
-    text: str, first: re.Match[str], second: re.Match[str], fields: _Fields
-) -> Iterator[_Fields]:
+    text: str, first: re.Match[str], second: re.Match[str], fields: Fields
+) -> Iterator[Fields]:
     """Yield all links and addresses. The text between the first two links describes the first."""
     description = _without_marks(text[first.end() : second.start()])
     if " " in description:  # More than a word such as "and".
@@ -96,7 +93,7 @@ def _read_several_links(
     yield from _find_bare_addresses(text)
 
 
-def _find_bare_addresses(text: str) -> Iterator[_Fields]:
+def _find_bare_addresses(text: str) -> Iterator[Fields]:
     """Yield the addresses outside links, pictures and code."""
     for pattern in (_LINK, _PICTURE, _CODE, _HTML_PICTURE):
         text = pattern.sub("", text)
@@ -109,7 +106,7 @@ def _without_marks(text: str) -> str:
     return text.strip(" *_-–—:|,").rstrip(" ([")
 
 
-def _link_fields(link: re.Match[str]) -> _Fields:
+def _link_fields(link: re.Match[str]) -> Fields:
     if link["uri"]:
         return {"uri": link["uri"], "title": ""}
     uri = _uri_of_target(link["target"].strip())

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
+from formats.imports.folders import Tags
 from formats.imports.roles import is_used, read_fields, role_of
-from storage.bookmark import split_tags
+from storage.bookmark import Fields, split_tags
 
 Members = dict[str, object]
 
@@ -31,7 +32,7 @@ def has_address(members: Members) -> bool:
     return any(role_of(name) == "uri" and text_of(value) for name, value in members.items())
 
 
-def fields_of_members(members: Members, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
+def fields_of_members(members: Members, tags_of_folders: Tags) -> Fields:
     """Return the fields of an entry of another program."""
     read_tags = tags_in
     if _is_from_pinboard(members):

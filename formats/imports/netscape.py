@@ -1,4 +1,4 @@
-"""Read the bookmark files of browsers and bookmark services (HTML)."""
+"""Read the HTML bookmark files of browsers and services."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from formats.charset import decode
 from formats.imports.dates import parse_date
 from formats.imports.entry import CUT_OFF, ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.folders import Folders, folder_tags, list_tags
+from formats.imports.folders import Folders, Tags, folder_tags, list_tags
 from formats.imports.html_tokenizer import (
     Token,
     decode_one_line,
@@ -17,10 +17,8 @@ from formats.imports.html_tokenizer import (
 )
 from formats.imports.roles import read_fields
 from formats.netscape import OWN_ATTRIBUTES, is_firefox_query
-from storage.bookmark import from_text, split_tags
+from storage.bookmark import Fields, from_text, split_tags
 from storage.errors import Malformed
-
-# --- Detection ---
 
 _MAX_EXAMINED_CHARACTERS = 64 * 1024
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
@@ -57,8 +55,6 @@ def declared_charset(data: bytes) -> str:
         return ""
     return meta[1].decode("ascii", "replace")
 
-
-# --- Entries ---
 
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _LISTS = frozenset(["dl", "ul", "ol"])
@@ -130,14 +126,14 @@ class _Reader:
                 self._folders.close_one()
 
     def _open_folder(self, list_name: str) -> None:
-        tags: tuple[str, ...] = ()
+        tags: Tags = ()
         if self._heading_of_next_list:
             tags = self._tags_of_heading(self._heading_of_next_list, list_name)
             self._heading_may_be_file_title = False
             self._heading_of_next_list = None
         self._folders.open(tags)
 
-    def _tags_of_heading(self, heading: Token, list_name: str) -> tuple[str, ...]:
+    def _tags_of_heading(self, heading: Token, list_name: str) -> Tags:
         if self._heading_may_be_file_title and heading.name == "h1" and list_name == "dl":
             return ()
         # Most programs write all folders inside one outer <DL>.
@@ -160,7 +156,7 @@ class _Reader:
             return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
-    def _read_fields(self, item: _Item) -> dict[str, object]:
+    def _read_fields(self, item: _Item) -> Fields:
         attributes = {
             name: unescape(value).strip() for name, value in item.tag.attributes.items()
         }
@@ -182,7 +178,7 @@ class _Reader:
         return names == _LINKDING_ATTRIBUTES
 
 
-def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
+def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
     """Set the dates, even those before 1990 or in the future."""
     for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
         date = parse_date(attributes.get(attribute, ""))
@@ -190,7 +186,7 @@ def _read_dates(attributes: Mapping[str, str], fields: dict[str, object]) -> Non
             fields[field] = date
 
 
-def _read_own_attributes(attributes: Mapping[str, str], fields: dict[str, object]) -> None:
+def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:
     for name in OWN_ATTRIBUTES:
         text = attributes.get(name)
         if text and name not in fields:

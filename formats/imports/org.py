@@ -1,11 +1,11 @@
-"""Find the links and headings in a line of an Org file."""
+"""Find the links and headings in a line of Org."""
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from formats.imports.entry import SCHEME_PATTERN
 from formats.imports.folders import Heading, folder_tags
+from storage.bookmark import Fields
 
 _HEADING = re.compile(
     r"""
@@ -35,7 +35,7 @@ def read_heading(line: str) -> Heading | None:
     return Heading(level, match["text"], (*tags, *own_tags))
 
 
-def find_links(line: str) -> Iterator[dict[str, Any]]:
+def find_links(line: str) -> Iterator[Fields]:
     """Yield the fields of each link, such as `[[uri][title]] text :a:b:`."""
     text, own_tags = _split_own_tags(line)
     _, *parts = text.split("[[")
@@ -43,7 +43,7 @@ def find_links(line: str) -> Iterator[dict[str, Any]]:
         uri, title, behind = _split_link(part)
         if not _ADDRESS.match(uri):
             continue
-        fields: dict[str, Any] = {"uri": uri.strip(), "title": title.strip()}
+        fields: Fields = {"uri": uri.strip(), "title": title.strip()}
         description = behind.strip(" -–—:|,")
         # A text among several links may describe any of them.
         if description and len(parts) == 1:

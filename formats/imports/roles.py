@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
-from formats.imports.folders import folder_tags, list_tags, merge_tags
+from formats.imports.folders import Tags, folder_tags, list_tags, merge_tags
+from storage.bookmark import Fields
 
 # Names in lower case, without spaces, `_` and `-`.
 _NAMES = {
@@ -22,7 +23,7 @@ _NAMES = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
-    "time": "time",  # The creation or a duration.
+    "time": "time",  # The creation time or a duration.
     "ignored": "id guid uuid index type typecode parentid",
 }
 # The first name counts. For example, GitHub's `url` is an address of its API, unlike `htmlurl`.
@@ -119,9 +120,9 @@ def is_used(name: str, value: object) -> bool:
 def read_fields(
     members: Iterable[tuple[str, object]],
     split_tags: Callable[[Any], Iterable[object]],
-    tags_of_folders: tuple[str, ...] = (),
-) -> dict[str, object]:
-    """Return the fields of an entry, from its columns or members.
+    tags_of_folders: Tags = (),
+) -> Fields:
+    """Return the fields in columns or members.
 
     `split_tags` returns the tags in a value.
     """

@@ -8,6 +8,7 @@ from html import unescape
 
 from formats.charset import decode
 from formats.imports.entry import ImportedEntry, entry_with_uri
+from storage.bookmark import Fields
 from storage.errors import Malformed
 
 SHORTCUT_BEGINNING = re.compile(
@@ -75,7 +76,7 @@ def _read_sections(text: str) -> Iterator[ImportedEntry]:
             case "name":
                 title = value.strip()
             case "url" | "url[$e]":  # KDE marks an address with variables by `[$e]`.
-                fields: dict[str, object] = {"uri": value}
+                fields: Fields = {"uri": value}
                 if title:
                     fields["title"] = title
                 yield entry_with_uri(number, fields)

@@ -5,7 +5,6 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 
 from formats.charset import decode
 from formats.imports import markdown, org
@@ -19,12 +18,10 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.folders import Folders, Heading, merge_tags
+from formats.imports.folders import Folders, Heading, Tags, merge_tags
 from formats.imports.roles import role_of
-from storage.bookmark import split_tags
+from storage.bookmark import Fields, split_tags
 from storage.errors import Malformed
-
-_Fields = dict[str, Any]
 
 _NO_COLUMN_TEXT = (
     "No column in the first line has a name for the address: write a first line such as "
@@ -117,7 +114,7 @@ def _read_document(
 
 
 def _read_line(
-    number: int, line: str, tags: tuple[str, ...], if_no_link: ImportedEntry | None
+    number: int, line: str, tags: Tags, if_no_link: ImportedEntry | None
 ) -> Iterator[ImportedEntry]:
     """Yield an entry for each link of a line, or `if_no_link`."""
     if len(line) > MAX_ENTRY:
@@ -169,7 +166,7 @@ _QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
 
 
-def _find_links(line: str) -> Iterator[_Fields]:
+def _find_links(line: str) -> Iterator[Fields]:
     fields = _read_form_of_list(line)
     if fields:
         yield fields
@@ -185,11 +182,11 @@ def _find_links(line: str) -> Iterator[_Fields]:
             yield fields
 
 
-def _read_form_of_list(line: str) -> _Fields | None:
+def _read_form_of_list(line: str) -> Fields | None:
     return _read_own_export(line) or _read_onetab(line) or _read_uri(line)
 
 
-def _read_form_with_one_address(line: str) -> _Fields | None:
+def _read_form_with_one_address(line: str) -> Fields | None:
     for read in (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri):
         fields = read(line)
         if fields:
@@ -197,13 +194,13 @@ def _read_form_with_one_address(line: str) -> _Fields | None:
     return None
 
 
-def _read_uri(line: str) -> _Fields | None:
+def _read_uri(line: str) -> Fields | None:
     if URI.fullmatch(line):
         return {"uri": line}
     return None
 
 
-def _read_own_export(line: str) -> _Fields | None:
+def _read_own_export(line: str) -> Fields | None:
     """Read `uri TAB title TAB tags`."""
     uri, tab, rest = line.partition("\t")
     if not tab:
@@ -211,13 +208,13 @@ def _read_own_export(line: str) -> _Fields | None:
     if not _BEGINNING_OF_WEB_URI.match(uri) and not URI.fullmatch(uri):
         return None
     title, _, tags = rest.partition("\t")
-    fields: _Fields = {"uri": uri.strip(), "title": title.strip()}
+    fields: Fields = {"uri": uri.strip(), "title": title.strip()}
     if tags:
         fields["tags"] = split_tags(tags)
     return fields
 
 
-def _read_onetab(line: str) -> _Fields | None:
+def _read_onetab(line: str) -> Fields | None:
     """Read `uri | title`."""
     uri, bar, title = line.partition(" |")
     uri = uri.rstrip()
@@ -226,14 +223,14 @@ def _read_onetab(line: str) -> _Fields | None:
     return {"uri": uri, "title": title.strip()}
 
 
-def _read_newsboat(line: str) -> _Fields | None:
+def _read_newsboat(line: str) -> Fields | None:
     """Read `uri "tag" "~title"`."""
     uri, _, tags = line.partition(" ")
     if not _WEB_URI.fullmatch(uri) or uri.endswith((":", ",", ";")):
         return None
     if not _QUOTED_TAGS.fullmatch(tags.lstrip()):
         return None
-    fields: _Fields = {"uri": uri, "tags": []}
+    fields: Fields = {"uri": uri, "tags": []}
     for tag in tags.split('"')[1::2]:
         if tag.startswith("~"):
             fields["title"] = tag[1:]
@@ -242,7 +239,7 @@ def _read_newsboat(line: str) -> _Fields | None:
     return fields
 
 
-def _read_uri_and_title(line: str) -> _Fields | None:
+def _read_uri_and_title(line: str) -> Fields | None:
     """Read `uri title` or `uri - title`."""
     uri, _, title = line.partition(" ")
     uri = uri.rstrip(":,;")
@@ -256,7 +253,7 @@ def _read_uri_and_title(line: str) -> _Fields | None:
     return {"uri": uri, "title": title.strip()}
 
 
-def _read_title_and_uri(line: str) -> _Fields | None:
+def _read_title_and_uri(line: str) -> Fields | None:
     """Read `title uri` or `title: uri`."""
     title, _, uri = line.rpartition(" ")
     title = title.rstrip(" :,;")

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from formats import xbel
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
-from formats.imports.folders import Folders, folder_tags
+from formats.imports.folders import Folders, Tags, folder_tags
 from formats.imports.roles import read_fields
 from formats.netscape import is_firefox_query
 from formats.xml import Element, read_elements
-from storage.bookmark import split_tags
+from storage.bookmark import Fields, split_tags
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -25,14 +25,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             yield _read_entry(element, folders.tags)
 
 
-def _folder_tags(folder: Element) -> tuple[str, ...]:
+def _folder_tags(folder: Element) -> Tags:
     if folder.attributes.get("toolbar") == "yes":
         return ()  # A browser's own folder.
     title = folder.texts.get("title", [""])[0]
     return folder_tags(title, is_top_level=folder.level == 0)
 
 
-def _read_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedEntry:
+def _read_entry(element: Element, tags_of_folders: Tags) -> ImportedEntry:
     if element.kind != "bookmark":
         return ignored_entry(element.line)
     fields = _bookmark_fields(element, tags_of_folders)
@@ -44,11 +44,11 @@ def _read_entry(element: Element, tags_of_folders: tuple[str, ...]) -> ImportedE
     return entry_with_uri(element.line, fields)
 
 
-def _bookmark_fields(element: Element, tags_of_folders: tuple[str, ...]) -> dict[str, object]:
+def _bookmark_fields(element: Element, tags_of_folders: Tags) -> Fields:
     fields = xbel.element_fields(element)
     time = "".join(element.texts.get(xbel.KDE_TIME, ()))
     members = fields | {"tags": _own_tags(element), "time": time}
-    # `read_fields` checks the dates.
+    # `read_fields` returns the valid dates.
     fields.pop("created", None)
     fields.pop("modified", None)
     return fields | read_fields(members.items(), list, tags_of_folders)
