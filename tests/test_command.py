@@ -4,14 +4,13 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 
 import pytest
 import webtest
 
 import bookmarks
-from formats.http import process
 from tests.conftest import ROOT
+from tests.storage.clients import ask
 
 
 def exit_message(*arguments):
@@ -100,17 +99,10 @@ def test_environment_variables_set_the_options_of_serve(serve, tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
     service = serve(BOOKMARKS_TOKEN_FILE=str(token), BOOKMARKS_PUBLIC_READ="1")
-    with urllib.request.urlopen(service.address + "/") as response:
-        assert response.headers["Cache-Control"] == "private, no-cache"
-    body, headers = b'{"uri": "https://a.example/"}', {"Content-Type": "application/json"}
-    request = urllib.request.Request(service.address + "/", body, headers)
-    with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(request)
-    assert error.value.code == 401
-    error.value.close()
-    request.add_header("Authorization", "Bearer secret")
-    with urllib.request.urlopen(request) as response:
-        assert response.status == 201
+    assert ask(service.address).headers["Cache-Control"] == "private, no-cache"
+    body = {"uri": "https://a.example/"}
+    assert ask(service.address, "POST", body=body).status == 401
+    assert ask(service.address, "POST", body=body, Authorization="Bearer secret").status == 201
 
 
 def test_an_empty_environment_variable_counts_as_absent(monkeypatch, tmp_path, capsys):
@@ -128,23 +120,3 @@ def test_the_first_request_configures_the_application_from_the_environment(data,
     app = webtest.TestApp(bookmarks.application)
     assert app.get("/", status=200).json == [bookmark]
     bookmarks._default_application.cache_clear()
-
-
-def test_serve_configures_waitress(data, monkeypatch):
-    """Run the command in this process, so that the settings of the real server can be read."""
-    import waitress
-    servers = []
-    create = waitress.create_server
-
-    def create_and_stop(*arguments, **options):
-        server = create(*arguments, **options)
-        servers.append(server)
-        monkeypatch.setattr(server, "run", server.close)
-        return server
-
-    monkeypatch.setattr(waitress, "create_server", create_and_stop)
-    monkeypatch.setattr(signal, "pthread_sigmask", lambda how, signals: None)
-    monkeypatch.setattr(process, "stop_on_signal", lambda tasks, channels: None)
-    assert bookmarks.main(["--data", str(data), "--listen", "127.0.0.1:0"]) == 0
-    assert servers[0].adj.max_request_body_size >= 32 * 2**20
-    assert servers[0].adj.ident is None

@@ -117,17 +117,6 @@ def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data):
     app.post_json("/young", {"uri": URI, "title": "No conflict"}, status=200)
 
 
-@pytest.mark.parametrize("title", ["Ours", "Theirs"])
-def test_a_bookmark_that_another_application_created_is_updated(app, client, title):
-    app.get("/", status=200)
-    theirs = client().post_json("/", {"uri": URI, "title": "Theirs"})
-    fields = {"uri": URI, "title": title, "created": "is ignored"}
-    response = app.post_json("/", fields, status=200)
-    assert (response.json["id"], response.json["title"]) == (theirs.json["id"], title)
-    client().delete(f"/{theirs.json['id']}", status=204)
-    assert app.post_json("/", {"uri": URI}, status=201).json["id"] != theirs.json["id"]
-
-
 # --- Forms ---
 
 

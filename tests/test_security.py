@@ -277,7 +277,12 @@ def test_a_request_without_the_token_is_401_and_discloses_nothing(client):
             expected = ["Bearer"] if has_token else ["Basic", "Bearer"]
             assert re.findall(r"(\w+) realm=", challenge) == expected
             assert TOKEN not in response.text and "a.example" not in response.text
-    send(app, "GET", "/", None, 401)
+    for accept in ("", "*/*", "text/csv", "image/png"):
+        response = send(app, "GET", "/", None, 401, Accept=accept)
+        assert response.content_type == "application/problem+json"
+    # A script gets no dialog.
+    response = send(app, "GET", "/", None, 401, Sec_Fetch_Site="same-origin")
+    assert "Basic" not in response.headers["WWW-Authenticate"]
 
 
 def test_a_token_may_have_any_bytes(data):
