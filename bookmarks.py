@@ -174,7 +174,7 @@ def post(service: Service, request: Request) -> Response:
     """POST /: create a bookmark, or update the one that has the uri."""
     body = read_fields(request, formats.POST_READERS, SEND_FILES_TEXT)
     body.pop("id", None)  # The service chooses the id.
-    fields = rules.clean_changes(body, required=[("uri", URI_MISSING_TEXT)])
+    fields = rules.clean_changes(body, required={"uri": URI_MISSING_TEXT})
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as transaction:
         require_conditions(request, transaction.state)
@@ -201,7 +201,7 @@ def put(service: Service, request: Request, id: str) -> Response:
     """PUT /{id}: create the bookmark, or replace all its fields."""
     service.store.raise_if_deleted(id)  # Respond 410 even if the body is invalid.
     body = read_fields(request, formats.PUT_READERS)
-    required = [(name, "is required") for name in WRITABLE_FIELDS]
+    required = dict.fromkeys(WRITABLE_FIELDS, "is required")
     fields = rules.clean_changes(body, id_in_address=id, required=required)
     format = negotiate(request, formats.ONE_BOOKMARK)
     with service.store.transaction() as transaction:

@@ -270,13 +270,13 @@ def clean_value(name: str, value: object) -> Any:
 def clean_changes(
     values: Mapping[str, object],
     id_in_address: str | None = None,
-    required: Iterable[tuple[str, str]] = (),
+    required: Mapping[str, str] = {},
 ) -> Fields:
     """Clean the values of the writable fields. Raises Invalid.
 
-    `required` has pairs of a field and the error if it is missing.
+    `required` maps a field to the error if it is missing.
     """
-    errors = [(name, reason) for name, reason in required if name not in values]
+    errors = [(name, required[name]) for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
         errors.append(("id", f"must be {id_in_address}, as in the address, or absent"))
     changes = {name: value for name, value in values.items() if name not in READ_ONLY_FIELDS}

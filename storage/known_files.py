@@ -30,7 +30,7 @@ class KnownFiles:
         self, id: str, status: os.stat_result, reading_began_ns: int
     ) -> None:
         changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-        # Another change may leave the same times.
+        # The clock is coarse, so another change may leave the same times.
         if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
             self._signatures[id] = _CHANGED_JUST_NOW
         else:
@@ -42,7 +42,7 @@ class KnownFiles:
     def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(self.folder) as descriptor:
-            # Raises PermissionError if this user cannot reach any file.
+            # Raise PermissionError if this user cannot reach any file.
             os.stat(".", dir_fd=descriptor)
             new = self._find_new(descriptor)
             return [*new, *self._find_changed_or_gone(descriptor)]
