@@ -156,7 +156,7 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    # Stored tags were normalized before they were folded.
+    # Normalize first, as for stored tags.
     return fold(normalize(text.strip()))
 
 

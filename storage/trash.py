@@ -74,7 +74,7 @@ class Trash:
         found = []
         for tombstone in tombstones:
             path = self._follower.folders.bookmarks / (tombstone.id + SUFFIX)
-            # `bookmarks check` reports these errors.
+            # Files that cannot be used are not shown.
             with suppress(FileNotFoundError, files.BadFile, Invalid):
                 data, _ = files.read(path)
                 bookmark = decode_bookmark(tombstone.id, data)

@@ -60,7 +60,7 @@ def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
         authority, _, path = hierarchy[2:].partition("/")  # An empty path becomes "/".
         return f"//{_normalize_authority(scheme, authority)}{_normalize_path('/' + path)}"
     path = _normalize_path(hierarchy)
-    if path.startswith("//"):  # This would begin an authority (RFC 3986 section 3.3).
+    if path.startswith("//"):  # `//` would begin an authority (RFC 3986 section 3.3).
         return "/." + path
     return path
 
