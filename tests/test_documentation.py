@@ -199,14 +199,6 @@ def test_the_examples_of_a_new_format_and_field_name_what_exists():
         assert re.search(rf"^{table}\b.*= ", source, re.MULTILINE), table
 
 
-def test_the_first_command_for_a_new_format_runs_the_tests_that_name_a_place():
-    named = re.findall(r"^   \| `(tests/[\w/]+\.py)` \|", CONTRIBUTING, re.MULTILINE)
-    (command,) = re.findall(r"   ```bash\n(.*?)   ```", CONTRIBUTING, re.DOTALL)
-    first, everything = textwrap.dedent(command).replace("\\\n", "").splitlines()
-    assert re.findall(r"tests/\S+", first) == named
-    assert everything in CONTRIBUTING.partition("## The layers")[0]
-
-
 # Messages of the system, and those whose texts are put together from variables.
 PUT_TOGETHER = {
     "DATA is a new data folder",

@@ -308,10 +308,9 @@ PARAMETERS = ["format", "tag", "q", "uri", "limit", "offset", "title", "tags"]
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_special_byte_in_a_parameter_is_handled(client, name):
     for byte in SPECIAL:
-        encoded, raw = f"{name}=%{byte:02x}", f"{name}=https://a.example/{chr(byte)}"
-        client("/feed", environ={"QUERY_STRING": encoded})
-        for query in (encoded, raw):
-            client(environ={"QUERY_STRING": f"{query}&format=html"})
+        client("/feed", environ={"QUERY_STRING": f"{name}=%{byte:02x}"})
+        raw = f"{name}=https://a.example/{chr(byte)}&format=html"
+        client(environ={"QUERY_STRING": raw})
 
 
 @EACH

