@@ -32,6 +32,7 @@ class Bench:
     rounds: int
     busy: list[float] = field(default_factory=list)
     _stack: ExitStack = field(default_factory=ExitStack)
+    _plain: dict[str, Server] = field(default_factory=dict)
 
     def __enter__(self) -> "Bench":
         self._stack.enter_context(collection.restored(self.data))
@@ -46,9 +47,6 @@ class Bench:
         first(server.port)
         return server
 
-    def _plain(self, *arguments: str) -> Server:
-        return self._stack.enter_context(Server(servers.plain(*arguments)))
-
     @cached_property
     def many(self) -> Server:
         return self.serve(self.data)
@@ -57,21 +55,14 @@ class Bench:
     def no_data(self) -> Path:
         return collection.make(self.folder / "none", 0)
 
-    @cached_property
-    def constant(self) -> Server:
-        """A server whose response is always the same 300 bytes."""
-        return self._plain("constant")
-
-    @cached_property
-    def unchanged(self) -> Server:
-        return self._plain("unchanged")
-
-    @cached_property
-    def files(self) -> Server:
-        """A server that writes each body durably to a file."""
-        folder = self.folder / "plain"
-        folder.mkdir()
-        return self._plain("files", str(folder))
+    def plain(self, kind: str) -> Server:
+        """Return a server of plain.py: `constant`, `unchanged` or `files`."""
+        if kind not in self._plain:
+            folder = self.folder / kind
+            folder.mkdir()
+            server = Server(servers.plain(kind, str(folder)))
+            self._plain[kind] = self._stack.enter_context(server)
+        return self._plain[kind]
 
     @cached_property
     def ids(self) -> list[str]:

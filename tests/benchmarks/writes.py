@@ -26,7 +26,7 @@ def durable(bench: Bench, clients: int) -> Measured:
     def rate(server: Server) -> float:
         return bench.load(server, creates(), clients, status=201).rate
 
-    return share(bench.turns(lambda: rate(bench.many), lambda: rate(bench.files)))
+    return share(bench.turns(lambda: rate(bench.many), lambda: rate(bench.plain("files"))))
 
 
 ROWS = (
