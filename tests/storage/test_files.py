@@ -152,6 +152,14 @@ def test_short_reads_and_writes_are_continued(tmp_path, monkeypatch):
     assert files.read(tmp_path / "a.json")[0] == data
 
 
+def test_only_regular_files_are_read(tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("folder", "fifo"):
+        with pytest.raises(files.BadFile, match="not a regular file"):
+            files.read(tmp_path / name)
+
+
 def test_the_file_system_type_is_that_of_the_mount(tmp_path):
     require_program("findmnt")
     for folder in (tmp_path, "/proc", "/dev"):

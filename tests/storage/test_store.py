@@ -636,6 +636,16 @@ def test_without_inotify_a_request_compares_all_files_once(tmp_path, monkeypatch
         assert written.bookmark.id in [b["id"] for b in app.get("/").json]
 
 
+def test_without_inotify_a_file_that_has_just_changed_is_read_again(a, tmp_path, monkeypatch):
+    """Another change in the same tick of the clock may leave the same times."""
+    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    other = Store(tmp_path)
+    assert titles(other) == {"a": "A"}
+    monkeypatch.setattr(files, "read", None)
+    with pytest.raises(TypeError):
+        titles(other)
+
+
 def test_without_inotify_a_tombstone_is_read_once(store, a, tmp_path, monkeypatch):
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
     monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
