@@ -122,6 +122,15 @@ class Browser:
         """Send a command of the DevTools protocol (Chromium only)."""
         self.driver.execute_cdp_cmd(name, arguments)
 
+    def use_screen(self, width: int, height: int = 800, is_phone: bool | None = None) -> None:
+        """Use a screen of this size, that of a phone if it is narrow (Chromium only)."""
+        if is_phone is None:
+            is_phone = width < 800
+        self.open()  # Chromium emulates touch only in the process of the present page.
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
+        self.command("Emulation.setDeviceMetricsOverride", **size)
+        self.command("Emulation.setTouchEmulationEnabled", enabled=is_phone)
+
     def disable_scripts(self) -> None:
         """Run no script of a page (Chromium only) until the end of the test."""
         self.command("Emulation.setScriptExecutionDisabled", value=True)

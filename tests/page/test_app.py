@@ -49,12 +49,7 @@ def test_the_help_speaks_of_sharing_on_a_phone_and_of_dragging_on_a_desktop(brow
     assert "Drag this button" in browser.find("body").text
     assert browser.find("#bookmarklet").is_displayed()
     assert "share" not in browser.find("body").text
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
-    browser.command(
-        "Emulation.setDeviceMetricsOverride",
-        width=390, height=844, deviceScaleFactor=2, mobile=True,
-    )  # fmt: skip
+    browser.use_screen(390, 844)
     browser.open(path)
     text = browser.find("body").text
-    assert "share pages from any app" in text and "Drag" not in text
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert "share pages to it" in text and "Drag" not in text

@@ -10,24 +10,13 @@ TWO_LINES = "The description of this one fills two lines, on a desktop and also 
 LONG = "A paragraph of a longer description. " * 9 + "\n\n" + "The end of the description. " * 9
 
 
-def set_width(browser, width, mobile=None):
-    if mobile is None:
-        mobile = width < 800
-    browser.open()  # Chromium emulates touch only in the process of the present page.
-    browser.command(
-        "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1,
-        mobile=mobile,
-    )  # fmt: skip
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=mobile)
-
-
 def right(element):
     return element.rect["x"] + element.rect["width"]
 
 
 @pytest.mark.parametrize("width", [1100, 1280, 1920])
 def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
-    set_width(browser, width)
+    browser.use_screen(width)
     id = browser.stored()[0]["id"]
     for path in ("/", f"/{id}", "/-/add", "/tags", "/-/tools", "/-/trash", "/-/similar"):
         browser.open(path)
@@ -44,7 +33,7 @@ def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
 
 @pytest.mark.parametrize("width", [500, 768, 1280])
 def test_in_a_window_of_any_width_a_mouse_reaches_all_of_a_bookmark(browser, width):
-    set_width(browser, width, mobile=False)
+    browser.use_screen(width, is_phone=False)
     browser.post("https://a.example/", title="word " * 99, tags=[f"tag {n}" for n in range(12)])
     browser.open()
     assert right(browser.find(".list")) - right(browser.find(".list h2 a")) < 60
@@ -58,7 +47,7 @@ def test_in_a_window_of_any_width_a_mouse_reaches_all_of_a_bookmark(browser, wid
 
 @pytest.mark.parametrize("width, height", [(1280, 108), (390, 104)])
 def test_a_bookmark_with_two_lines_of_description_is_low(browser, width, height):
-    set_width(browser, width)
+    browser.use_screen(width)
     tags = ["typography", "web design", "reading"]
     browser.post("https://practicaltypography.com/", title="A title", tags=tags, description=LONG)
     browser.post("https://www.example.org/a", title="A title", tags=tags, description=TWO_LINES)
@@ -112,7 +101,7 @@ def test_selecting_text_does_not_fold_a_description(browser):
 
 @pytest.mark.parametrize("scripts", ["with script", "without script"])
 def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, scripts):
-    set_width(browser, 390)
+    browser.use_screen(390)
     if scripts == "without script":
         browser.disable_scripts()
     browser.post("https://b.example/", title="A title of two lines, without tags " * 3)
@@ -143,7 +132,7 @@ def test_the_actions_of_all_bookmarks_have_one_order(browser):
 
 
 def test_on_a_phone_the_buttons_of_the_bar_are_apart(browser, filled):
-    set_width(browser, 390)
+    browser.use_screen(390)
     browser.open()
     browser.find(".select").click()
     browser.find(".list [name=selected]").click()
@@ -155,7 +144,7 @@ def test_on_a_phone_the_buttons_of_the_bar_are_apart(browser, filled):
 
 @pytest.mark.parametrize("width, height", [(1280, 96), (390, 80)])
 def test_many_tags_are_few_lines_until_the_bookmark_is_the_current_one(browser, width, height):
-    set_width(browser, width)
+    browser.use_screen(width)
     browser.post("https://a.example/", title="T", tags=[f"tag number {n}" for n in range(30)])
     browser.open()
     item = browser.find(".list > li")
@@ -184,7 +173,7 @@ def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
 
 
 def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
-    set_width(browser, 768)
+    browser.use_screen(768)
     browser.open()
     for item in browser.all(".list > li")[:3]:
         item.find_element("css selector", ".more").click()
@@ -196,7 +185,7 @@ def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
 
 @pytest.mark.parametrize("width", [1280, 768, 390, 320])
 def test_the_help_to_search_is_whole_on_the_screen(either, width):
-    set_width(either, width)
+    either.use_screen(width)
     either.open()
     either.find(".help summary").click()
     box = either.find(".help > div").rect
@@ -207,7 +196,7 @@ def test_the_help_to_search_is_whole_on_the_screen(either, width):
 
 def test_nothing_of_a_list_moves_while_it_loads(browser, filled):
     for width in (390, 1280):
-        set_width(browser, width)
+        browser.use_screen(width)
         browser.open()
         moved = browser.driver.execute_async_script(
             "const done = arguments[0]; let moved = 0;"
@@ -291,7 +280,7 @@ def test_select_shows_all_checkboxes_in_the_left_margin(each_browser):
 
 @pytest.mark.parametrize("width", [1280, 768, 390])
 def test_done_ends_the_selection(either, filled, width):
-    set_width(either, width)
+    either.use_screen(width)
     either.open()
     select, done = either.all(".select")
     select.click()
@@ -303,7 +292,7 @@ def test_done_ends_the_selection(either, filled, width):
 
 
 def test_on_a_phone_the_tag_that_a_search_found_is_in_view(browser):
-    set_width(browser, 390)
+    browser.use_screen(390)
     browser.post("https://a.example/", title="T", tags=[*(f"tag {n}" for n in range(9)), "last"])
     browser.open("/?q=last")
     assert right(browser.find(".tags mark")) < 374
@@ -321,7 +310,7 @@ def test_the_words_of_a_search_are_marked(everywhere):
 
 @pytest.mark.parametrize("width, rows", [(1280, 1), (700, 1), (390, 1)])
 def test_the_header_has_few_rows(browser, filled, width, rows):
-    set_width(browser, width)
+    browser.use_screen(width)
     browser.open()
     parts = [browser.find(f".top {part}") for part in (".brand", ".search", "#add")]
     middles = {round((part.rect["y"] + part.rect["height"] / 2) / 10) for part in parts}

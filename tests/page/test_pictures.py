@@ -40,13 +40,9 @@ def test_the_pictures_can_be_taken(browser, tmp_path):
 
 def take_picture(browser, scheme, path, width, height, typed):
     """Return a picture of the page at the path, as PNG."""
-    browser.open()  # Chromium emulates touch only in the process of the present page.
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
-    is_phone = width < 500
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone}
-    browser.command("Emulation.setDeviceMetricsOverride", **size)
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=is_phone)
+    browser.use_screen(width, height, is_phone=width < 500)
     browser.open(path)
     if typed:
         browser.find("#tags").send_keys(typed)

@@ -81,17 +81,6 @@ def test_a_tag_is_renamed_in_three_actions(everywhere):
     assert browser.stored("tag=pyhton") == []
 
 
-def test_two_tags_and_back_are_three_clicks(either, filled):
-    either.open()
-    everything = either.titles()
-    user = Actions(either)
-    either.leave(lambda: user.click(link_with_number(either, "web", 4)))
-    either.leave(lambda: user.click(link_with_number(either, "python", 1)))
-    assert either.titles() == ["PEP 3333: Python Web Server Gateway Interface"]
-    either.leave(lambda: user.click(either.find(".brand")))
-    assert user.count == 3 and either.titles() == everything
-
-
 def test_tags_are_removed_from_all_bookmarks_of_a_search(everywhere):
     browser = everywhere
     browser.post_samples()
@@ -119,18 +108,6 @@ def test_nothing_is_changed_if_another_number_of_bookmarks_matches(either, fille
     either.leave(either.link("Back to the list").click)
     open_menu(either)
     assert either.find("#retag label").text == "Tags for 5 bookmarks"
-
-
-def test_a_list_that_back_shows_changes_no_tags(browser, filled):
-    browser.open("/?tag=web")
-    open_menu(browser)
-    browser.fill(rename="www")
-    browser.leave(lambda: browser.press(Keys.ENTER))
-    browser.leave(browser.driver.back)
-    browser.expect(412)
-    change_tags(browser, "seen")
-    assert "This is not done yet" in browser.find(".alert").text
-    assert browser.stored("tag=seen") == []
 
 
 def test_the_number_follows_a_deletion_in_the_list(browser, filled):
@@ -196,15 +173,9 @@ def test_ten_checked_bookmarks_get_a_tag_in_thirteen_actions_without_loading_a_p
     assert sum("to read" in item.text for item in browser.all(".list > li")) == 10
 
 
-def use_phone(browser):
-    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    browser.command("Emulation.setDeviceMetricsOverride", **size)
-    browser.command("Emulation.setTouchEmulationEnabled", enabled=True)
-
-
 def test_on_a_phone_the_bar_is_low_and_its_button_opens_the_field_for_tags(either):
     browser = either
-    use_phone(browser)
+    browser.use_screen(390, 844)
     browser.post("https://a.example/", title="A title of several words " * 2)
     browser.open()
     heading = browser.find(".list h2")
@@ -236,7 +207,7 @@ def test_the_page_of_tags_says_how_it_is_sorted_and_how_many_are_checked(browser
 
 
 def test_a_phone_shows_a_query_in_place_of_the_help_and_names_the_bookmark_of_a_sheet(browser):
-    use_phone(browser)
+    browser.use_screen(390, 844)
     browser.post("https://a.example/", title="Good")
     browser.open()
     assert browser.find(".help").is_displayed()
