@@ -129,7 +129,7 @@ def _chip(part: tuple[str, str], html: str, listing: Listing, is_linked: bool) -
     address = e(with_query(f"{listing.site.path}/", others + listing.order))
     return (
         f'<a class="chip" href="{address}" title="Remove from the filter">'
-        f'{html} <span aria-hidden="true">×</span></a>\n'
+        f'{html}&nbsp;<span aria-hidden="true">×</span></a>\n'
     )
 
 
