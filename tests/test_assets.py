@@ -78,11 +78,3 @@ def test_the_manifest_names_icons_of_the_stated_sizes_below_the_prefix(app):
     assert urljoin(path, manifest["share_target"]["action"]) == "/marks/-/add"
     policy = page.headers["Content-Security-Policy"]
     assert "manifest-src 'self';" in policy and policy.startswith("default-src 'none'")
-
-
-def test_a_new_style_changes_the_entity_tag_of_a_page(app, client, monkeypatch):
-    tags = {app.get("/", headers=PAGE, status=200).headers["ETag"] for _ in range(2)}
-    monkeypatch.setattr("formats.html.frame.served_name", lambda file: f"other-0.{file}")
-    later = client()
-    assert later.get("/", headers=PAGE, status=200).headers["ETag"] not in tags
-    assert len(tags) == 1
