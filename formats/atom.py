@@ -11,20 +11,22 @@ from storage.bookmark import Bookmark, replace_invalid_xml_chars
 
 
 def _ucschar_ranges() -> str:
-    """Return `ucschar` of RFC 3987 as ranges for a character class."""
-    ranges = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U000e1000-\U000efffd"
-    for plane in range(0x1, 0xE):
-        first = plane << 16
-        ranges += f"{chr(first)}-{chr(first + 0xFFFD)}"
-    return ranges
+    """Return the non-ASCII characters of an IRI (RFC 3987) as ranges for a character class."""
+    ranges = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
+    for plane in range(1, 14):  # Each without its last two code points.
+        first = plane * 0x10000
+        last = first + 0xFFFD
+        ranges += f"{chr(first)}-{chr(last)}"
+    return ranges + "\U000e1000-\U000efffd"
 
 
 _TO_PERCENT_ENCODE = re.compile(
-    r'["<>\\^`{|}\[\]]'
+    r'["<>\\^`{|}\[\]]'  # ASCII that an IRI must not have.
     r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # RFC 3987 section 4.1.
     r"|%(?![0-9A-Fa-f]{2})"  # A % without two hex digits.
     rf"|[^!-~{_ucschar_ranges()}]"  # Neither ASCII nor `ucschar`.
 )
+# Such as `http://user@[::1]`.
 _UP_TO_HOST_IN_BRACKETS = re.compile(
     r"[A-Za-z0-9+.-]+://"
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"  # The user.

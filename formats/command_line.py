@@ -50,7 +50,8 @@ def configured_application(
 ) -> WSGIApplication:
     """Return the application as the environment configures it."""
     options = _parse(["serve"], make_app, make_host_app, version)
-    # Without tokens, the application of one folder accepts only its own host names.
+    # An application of one folder is safe without tokens, because it then answers only to its
+    # own host names.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]

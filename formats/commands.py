@@ -28,7 +28,7 @@ from storage.similar import find_similar
 from storage.store import Rehearsal, Store
 
 EXPORT_SUFFIXES = {
-    ".html": "netscape",  # Not the page, which cannot be imported.
+    ".html": "netscape",  # `html` is the format of pages, which cannot be imported.
     ".txt": "text",
     ".xbel": "xbel",
     ".csv": "csv",

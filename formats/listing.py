@@ -101,7 +101,10 @@ class Listing:
         return not self.can_repeat_filter(_USUAL_LINKS)
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether so many links can repeat the filter without a huge page."""
+        """Return whether the page stays small if this number of links have the filter.
+
+        A page with more bookmarks may be larger.
+        """
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links
         return size_of_links <= _MAX_LINK_CHARACTERS_PER_BOOKMARK * number_of_bookmarks

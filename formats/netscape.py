@@ -64,7 +64,8 @@ def _seconds(timestamp: str) -> str:
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
     seconds = str(int(since_epoch.total_seconds()))
     if seconds in TEXTS_OF_UNKNOWN_DATES:
-        return seconds.zfill(len(seconds) + 1)  # `0` means an unknown date, `00` does not.
+        # Imports take `0` for an unknown date, but not `00`. `zfill` keeps a minus first.
+        return seconds.zfill(len(seconds) + 1)
     return seconds
 
 

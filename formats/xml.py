@@ -44,8 +44,8 @@ class Element:
 class Collector:
     """Collects folders and entries, each folder before its entries.
 
-    Each has the texts of its children `child_tags` and its descendants `descendant_tags`.
-    Other elements inside an entry are ignored.
+    Each has the texts of its children with `child_tags`, and of its descendants at any depth
+    with `descendant_tags`. Other elements inside an entry are ignored.
     """
 
     def __init__(
@@ -62,31 +62,33 @@ class Collector:
         self.root_tag = ""
         self.elements: list[Element] = []
         self.parser = _new_parser(self)  # It calls `start`, `data` and `end`.
-        self._depth = 0  # The number of open elements.
-        # Open folders and entry, outermost first. The first stands for the document.
+        self._expat = self.parser.parser
+        self._depth = 0  # The number of open XML elements.
+        # The document (as a folder), the open folders, and the open entry if there is one.
         self._stack = [Element(folder_tag, line=0, depth=0, level=0, attributes={})]
-        self._text_depth = 0  # The depth of the element whose text is wanted, or 0.
+        self._text_depth = 0  # The depth of the open XML element whose text is wanted, or 0.
         self._text: list[str] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if not self.root_tag:
             self.root_tag = tag
-        if self._text_depth:  # Only the text of inner elements is kept.
-            return
-        if self._has_wanted_text(tag):
+        if self._text_depth:
+            return  # Inside a wanted text, elements are ignored, but their texts are kept.
+        innermost = self._stack[-1]
+        if self._has_wanted_text(tag, innermost):
             self._text_depth = self._depth
-        elif tag in self._element_tags and self._stack[-1].kind == self._folder_tag:
+        elif tag in self._element_tags and innermost.kind == self._folder_tag:
             self._start_element(tag, attributes)
 
-    def _has_wanted_text(self, tag: str) -> bool:
+    def _has_wanted_text(self, tag: str, innermost: Element) -> bool:
         if tag in self._descendant_tags:
             return True
-        is_child = self._depth == self._stack[-1].depth + 1
+        is_child = self._depth == innermost.depth + 1
         return is_child and tag in self._child_tags
 
     def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
-        line = self.parser.parser.CurrentLineNumber
+        line = self._expat.CurrentLineNumber
         number_of_folders = len(self._stack) - 1
         element = Element(tag, line, self._depth, number_of_folders, attributes)
         self._stack.append(element)
@@ -98,19 +100,20 @@ class Collector:
             self._text.append(text)
 
     def end(self, tag: str) -> None:
+        innermost = self._stack[-1]
         if self._depth == self._text_depth:
-            self._end_text(tag)
-        elif self._depth == self._stack[-1].depth:
-            self._end_element()
+            self._end_text(tag, innermost)
+        elif self._depth == innermost.depth:
+            self._end_innermost()
         self._depth -= 1
 
-    def _end_text(self, tag: str) -> None:
+    def _end_text(self, tag: str, innermost: Element) -> None:
         text = "".join(self._text)
-        self._stack[-1].texts.setdefault(tag, []).append(text)
+        innermost.texts.setdefault(tag, []).append(text)
         self._text = []
         self._text_depth = 0
 
-    def _end_element(self) -> None:
+    def _end_innermost(self) -> None:
         element = self._stack.pop()
         if element.kind != self._folder_tag:
             self.elements.append(element)
@@ -187,7 +190,8 @@ def declared_charset(document: bytes) -> str:
     return ""
 
 
-# Stands for characters that XML excludes, such as U+0001 or `&#1;`, while expat parses.
+# In place of characters that XML excludes, such as U+0001 or `&#1;`, which expat would refuse.
+# NUL replaces it after expat has parsed the text.
 _MARK = "\U0010ffff"
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
 
@@ -195,17 +199,18 @@ _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
     """Yield the folders and entries of a file, with NUL for characters that XML excludes.
 
-    Raises Malformed after the elements before an error.
+    Yields the elements before an error, then raises Malformed.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    is_mark_free = _MARK not in text
-    if is_mark_free:
+    # Otherwise, a real U+10FFFF could not be told from a mark.
+    can_use_marks = _MARK not in text
+    if can_use_marks:
         text = _mark_invalid_chars(text)
     error = _parse_text(text, collector)
     if collector.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     for element in collector.elements:
-        if is_mark_free:
+        if can_use_marks:
             _replace_marks_by_nul(element)
         yield element
     if error:

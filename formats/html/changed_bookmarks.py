@@ -23,13 +23,17 @@ class ChangedBookmarks(msgspec.Struct):
     done: list[Bookmark] = []  # As they were before.
     # Left alone, because another client has changed them since the form was opened.
     changed_meanwhile: list[Entry] = []
-    failed: list[tuple[Bookmark | None, StorageError]] = []  # None if it cannot be read.
+    failed: list[tuple[Bookmark | None, StorageError]] = []  # None if only the error is known.
     unknown_count: int = 0  # Bookmarks that a disk error may have left unchanged.
     unknown_reason: str = ""  # The text of the disk error.
 
     @property
     def known_count(self) -> int:
         return len(self.done) + len(self.changed_meanwhile) + len(self.failed)
+
+    def add_failures(self, error: StorageError, number: int) -> None:
+        """Add bookmarks of which only the error is known."""
+        self.failed += [(None, error)] * number
 
     @property
     def is_complete(self) -> bool:

@@ -150,7 +150,8 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_unread(tag: str) -> bool:
-    return tag.casefold() == UNREAD  # The cache of `fold_tag` would keep a huge tag.
+    # Not `fold_tag`, which caches tags: a tag in a form may be huge.
+    return tag.casefold() == UNREAD
 
 
 def _without_unread(tags: Iterable[str]) -> list[str]:

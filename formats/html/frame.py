@@ -169,11 +169,13 @@ def _search_parameters(listing: Listing | None) -> Parameters:
     """Return the parameters that the search form keeps."""
     if listing is None:
         return []
+    if not listing.has_long_filter:
+        return listing.filter + listing.order
     words = dict(listing.filter).get("q", "")
-    # Too long for links, but the user can shorten the words here.
-    if listing.has_long_filter and len(words) <= _MAX_LONG_SEARCH_CHARACTERS:
-        return [("q", words), *listing.order]
-    return listing.linked_filter + listing.order
+    if len(words) > _MAX_LONG_SEARCH_CHARACTERS:
+        return listing.order
+    # Links leave out a long filter. The form has its words, so that the user can shorten them.
+    return [("q", words), *listing.order]
 
 
 SEARCH_EXAMPLES = """\

@@ -22,6 +22,7 @@ _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 140
 _MAX_UNCOLLAPSED_LINES = 3
 _MAX_TAGS = 55
+_LINKS_PER_EDIT_LINK = 2
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
     r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
@@ -250,8 +251,8 @@ class _ItemWriter:
 
 
 def _count_links(entries: Sequence[Entry]) -> int:
-    """Count the links to tags, and each edit link twice, because it is longer."""
-    return sum([len(entry.bookmark.tags) + 2 for entry in entries])
+    """Count the links that repeat the filter. An edit link counts as two, as it is longer."""
+    return sum([len(entry.bookmark.tags) + _LINKS_PER_EDIT_LINK for entry in entries])
 
 
 def _actions(entry: Entry, path: str, edit_address: str) -> str:

@@ -57,16 +57,19 @@ def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
 
 def _foldings(text: str) -> Iterator[_Folding]:
     """Yield the folded text and, if it is percent-encoded, its decoded form."""
-    if text.isascii():  # One character folds to one.
+    if text.isascii():
+        # Folding keeps the length, so the character i of the folded text is text[i : i + 1].
         length = len(text)
         yield _Folding(fold_text(text), starts=range(length), ends=range(1, length + 1))
     else:
         yield _fold_pieces(text)
     if unquote(text) != text:
-        yield _fold_pieces(_ENCODED_OR_CHARACTER.findall(text))
+        pieces = _ENCODED_OR_CHARACTER.findall(text)
+        yield _fold_pieces(pieces)
 
 
 def _fold_pieces(pieces: Iterable[str]) -> _Folding:
+    """Fold each piece. All its folded characters start and end where the piece does."""
     folded_text = ""
     starts: list[int] = []
     ends: list[int] = []

@@ -11,7 +11,9 @@ from storage.index import Entry
 from storage.similar import Group, similar_key
 
 _MAX_GROUPS_SHOWN = 100
-MAX_MEMBERS_SHOWN = 50  # Of a group. Each member's button has the ids of all others.
+# Of a group. The page grows with the square of this number, because each member's button has
+# the ids of all others.
+MAX_MEMBERS_SHOWN = 50
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:

@@ -89,20 +89,10 @@ def _bar(site: Site) -> str:
 
 def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
     path = f"{view.site.path}/tags"
-    untagged_address = with_query(f"{view.site.path}/", [("q", "!untagged")])
     words = view.values.get("q", "").strip()
-    once_count = sum(count == 1 for _, count in counts)
-    once_label = f"Used once <span>{once_count:,}</span>"
-    untagged_label = f"Untagged <span>{untagged_count:,}</span>"
-    current = "name"
-    if "once" in view.values:
-        current = "once"
-    elif view.values.get("sort") == "count":
-        current = "count"
-    by_name = frame.link("Name", path, is_current=current == "name")
-    by_count = frame.link("Most used", f"{path}?sort=count", is_current=current == "count")
-    once = frame.link(once_label, f"{path}?once=1", is_current=current == "once")
-    untagged = frame.link(untagged_label, untagged_address, is_current=False)
+    sort_links = _sort_links(view, path)
+    once = _once_link(view, path, counts)
+    untagged = _untagged_link(view.site, untagged_count)
     return f"""\
 <form class="controls" action="{e(path)}">
 <label class="unseen" for="filter">Filter</label>\
@@ -110,10 +100,31 @@ def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
 placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
 </form>
 <div class="controls">
-<p><span>Sort</span> {by_name}{by_count}</p>
+<p><span>Sort</span> {sort_links}</p>
 <p><span>Show</span> {once}{untagged}</p>
 </div>
 """
+
+
+def _sort_links(view: View, path: str) -> str:
+    is_by_count = view.values.get("sort") == "count"
+    is_unfiltered = "once" not in view.values
+    by_name = frame.link("Name", path, is_current=is_unfiltered and not is_by_count)
+    by_count = frame.link(
+        "Most used", f"{path}?sort=count", is_current=is_unfiltered and is_by_count
+    )
+    return by_name + by_count
+
+
+def _once_link(view: View, path: str, counts: TagCounts) -> str:
+    number = sum(count == 1 for _, count in counts)
+    label = f"Used once <span>{number:,}</span>"
+    return frame.link(label, f"{path}?once=1", is_current="once" in view.values)
+
+
+def _untagged_link(site: Site, number: int) -> str:
+    address = with_query(f"{site.path}/", [("q", "!untagged")])
+    return frame.link(f"Untagged <span>{number:,}</span>", address, is_current=False)
 
 
 def _item(site: Site, tag: str, count: int) -> str:

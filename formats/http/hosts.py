@@ -62,8 +62,8 @@ class HostFolder:
         self._descriptor = None
 
 
-class OpenStores:
-    """An LRU cache of open stores. `get` is thread-safe."""
+class OpenFolders:
+    """The folders that were used last, with their stores and caches. `get` is thread-safe."""
 
     def __init__(self, max_open: int, one_machine: bool, keep_deleted: int) -> None:
         self._max_open = max_open
@@ -74,7 +74,7 @@ class OpenStores:
         self._caches: OrderedDict[_Identity, Caches] = OrderedDict()
 
     def get(self, folder: HostFolder) -> Caches:
-        """Return the caches of a folder. Raises Unavailable."""
+        """Return the caches of a folder, which keep its store open. Raises Unavailable."""
         key = folder.identity
         caches = self._caches.get(key)
         if caches is None:
@@ -106,12 +106,12 @@ class HostApplication:
 
     root: Path
     make_application: _MakeApplication
-    stores: OpenStores
+    open_folders: OpenFolders
     access_control: AccessControl  # For hosts without their own token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
-        """Do nothing. The first request for a host opens its folder."""
+        """Do nothing, unlike `Application`. The first request for a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
@@ -128,7 +128,7 @@ class HostApplication:
         request.environ[HOST_VARIABLE] = host
         folder = self._find_folder(host)
         control = self._control_access(host)
-        open_caches = functools.partial(self.stores.get, folder)
+        open_caches = functools.partial(self.open_folders.get, folder)
         return self.make_application(folder.path, open_caches, control)
 
     def _find_folder(self, host: str) -> HostFolder:

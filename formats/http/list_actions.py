@@ -21,7 +21,7 @@ from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address
 from storage import bookmark as rules
-from storage.batch import Failed, change_in_batches
+from storage.batch import Failed, Outcome, change_in_batches
 from storage.errors import (
     Gone,
     Invalid,
@@ -63,20 +63,18 @@ def _apply_button(
 def _act_on_all(
     store: Store, ids: Sequence[str], button: str, fields: Fields
 ) -> ChangedBookmarks:
-    act_on_one = functools.partial(
-        _act_unless_newer,
-        shown_versions=set(fields.get("_shown", "").split()),
-        action=_action_of(button, fields),
-    )
+    action = _action_of(button, fields)
+    shown_versions = set(fields.get("_shown", "").split())
+
+    def act_on_one(transaction: Transaction, id: str) -> _Attempt:
+        return _act_unless_newer(transaction, id, shown_versions, action)
+
     changes = ChangedBookmarks(
         is_deletion=button == "delete", can_be_restored=store.trash.keep_deleted != 0
     )
     try:
         for outcome in change_in_batches(store, ids, act_on_one):
-            if isinstance(outcome, Failed):
-                changes.failed.append((None, outcome.error))
-            else:
-                _add_attempt(changes, outcome.result)
+            _add_outcome(changes, outcome)
     except OutcomeUnknown as error:
         # The disk failed, so the other bookmarks may be changed or not.
         changes.unknown_count = len(ids) - changes.known_count
@@ -84,8 +82,7 @@ def _act_on_all(
     except StorageError as error:
         if not changes.done:
             raise
-        unchanged_count = len(ids) - changes.known_count
-        changes.failed += [(None, error)] * unchanged_count
+        changes.add_failures(error, len(ids) - changes.known_count)
     return changes
 
 
@@ -137,7 +134,11 @@ def _act_unless_newer(
     return _Attempt(entry)
 
 
-def _add_attempt(changes: ChangedBookmarks, attempt: _Attempt) -> None:
+def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Attempt]) -> None:
+    if isinstance(outcome, Failed):
+        changes.add_failures(outcome.error, 1)
+        return
+    attempt = outcome.result
     if attempt.is_newer:
         changes.changed_meanwhile.append(attempt.entry)
     elif attempt.error:

@@ -43,7 +43,8 @@ def show_login(service: Service, request: Request) -> Response:
 def log_in(service: Service, request: Request) -> Response:
     """POST /-/login: set the login cookie if the token is valid.
 
-    The other fields are those of a form that was sent without a login.
+    All fields but `token` and `next` are those of a form that was sent without a login.
+    They are kept, to send it again.
     """
     _raise_404_without_tokens(service)
     site = service.site(request)

@@ -29,7 +29,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
     pending_fields = _read_pending_fields(request)
     target = _requested_page(request)
     if request.method == "POST" and not pending_fields:
-        # There is no form to send again.
+        # No form can be sent again after the login, so return to the page with the form.
         target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending_fields))
 

@@ -72,7 +72,7 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
-    # text/html is the page, not the bookmark file.
+    # The Netscape download is text/html, too, but `Accept: text/html` means the page.
     without_downloads = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in without_downloads}
     lower_accept = accept.lower()

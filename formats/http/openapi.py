@@ -46,7 +46,7 @@ def _set_properties(schemas: dict[str, Any]) -> None:
 
 
 def _set_field_names(components: dict[str, Any]) -> None:
-    """List the values of {field}. openapi.json describes /{id}/tags separately."""
+    """List the fields that {field} in a path can be: all but `tags`, which has its own path."""
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
     references = [_reference(name) for name in writable_texts]

@@ -110,7 +110,7 @@ def _document(problem: Problem) -> bytes:
 
 
 def _log_internal_error(request: Request) -> Problem:
-    # Only log the exception: it may show secrets.
+    # The response leaves out the text of the exception, which may show secrets.
     number = secrets.token_hex(8)
     path = _logged_path(request)
     log.exception("error %s at %s %r", number, request.method, path)

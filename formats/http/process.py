@@ -14,7 +14,8 @@ from formats.http.request import MAX_BODY, MAX_FILE
 # In bytes and seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # More than the service accepts: waitress would refuse a body in plain text.
+    # More than the service accepts, so that the service itself refuses large bodies.
+    # waitress would respond in plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,

@@ -91,18 +91,22 @@ class AccessControl:
             raise HTTPError(421, detail)
 
     def _may_be_cross_site(self, request: Request, is_owner: bool) -> bool:
+        """Judge by the bearer token, else Sec-Fetch-Site, else Origin, else the login cookie."""
         environ = request.environ
-        is_logged_in = is_owner and bool(self.tokens)
-        if is_logged_in and _authorization_scheme(environ) in _TOKEN_SCHEMES:
+        has_valid_token = is_owner and bool(self.tokens)
+        if has_valid_token and _authorization_scheme(environ) in _TOKEN_SCHEMES:
             return False
+        # Without Authorization, the owner has sent the login cookie.
+        has_login_cookie = has_valid_token and "HTTP_AUTHORIZATION" not in environ
         fetch_site: str = environ.get("HTTP_SEC_FETCH_SITE", "")
-        if fetch_site not in ("", "none"):
+        if fetch_site == "none":  # No page has sent the request.
+            return has_login_cookie
+        if fetch_site:
             return fetch_site != "same-origin"
-        if not fetch_site and "HTTP_ORIGIN" in environ:
+        if "HTTP_ORIGIN" in environ:
             return environ["HTTP_ORIGIN"] not in _own_origins(request.host_url, self.base_url)
-        # The sender is a script, or an old browser with the login cookie.
-        uses_cookie = "HTTP_AUTHORIZATION" not in environ
-        return is_logged_in and uses_cookie
+        # The sender is a script, or an old browser.
+        return has_login_cookie
 
     def _is_open_to_visitors(self, environ: WSGIEnvironment) -> bool:
         path = environ.get("PATH_INFO", "")

@@ -15,7 +15,7 @@ from formats.http.form_handler import (
 )
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
-from formats.listing import list_address, with_query
+from formats.listing import Site, list_address, with_query
 from storage.errors import Malformed
 from storage.index import Entry
 from storage.query import Query, fold_tags
@@ -66,17 +66,22 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if tag.strip()]
     new = _read_new_tags(fields)
-    old_counts = _count_bookmarks(service.store, old)
-    new_counts = _count_bookmarks(service.store, tags_without(new, old))
-    total = sum(count for _, count in old_counts + new_counts)
+    used_old = _count_bookmarks(service.store, old)
+    used_new = _count_bookmarks(service.store, tags_without(new, old))
+    total = sum(count for _, count in used_old + used_new)
     is_confirmed = fields.get("expected", "0") == str(total)
-    if old_counts and not is_confirmed:
-        return respond_page(write_question(old_counts, new_counts, new, total, site))
+    if used_old and not is_confirmed:
+        return respond_page(write_question(used_old, used_new, new, total, site))
     report = _replace_tags(service.store, old, new)
-    results = list(_results(report).items())
+    return see_other(_address_after(site, new, report))
+
+
+def _address_after(site: Site, new: Sequence[str], report: RetagReport) -> str:
+    """Return the address of the first new tag's list, or of the page of tags."""
+    results = _results(report).items()
     if new:
-        return see_other(with_query(f"{site.url}/", [("tag", new[0]), *results]))
-    return see_other(with_query(f"{site.url}/tags", results))
+        return with_query(f"{site.url}/", [("tag", new[0]), *results])
+    return with_query(f"{site.url}/tags", [*results])
 
 
 def _read_new_tags(fields: Fields) -> list[str]:

@@ -8,10 +8,11 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# Framing is chunk sizes, extensions and trailers. Bodies in small chunks may have more.
+# Framing is what a body in chunks has besides its content: sizes, extensions and trailers.
 _MAX_FRAMING = 16_384
+# A body of many small chunks may have more.
 _SMALL_CHUNK_SIZE = 16
-_SMALL_CHUNK_FRAMING = len(b"10\r\n" + b"\r\n")
+_SMALL_CHUNK_FRAMING = 6  # `10\r\n` (16 in hexadecimal) before the content, `\r\n` after it.
 _MIN_BYTES_PER_SECOND = 1024
 
 
@@ -38,13 +39,19 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse long extensions, long trailers and tiny chunks, which are slow to parse."""
-        has_long_line = len(body.control_line) + len(body.trailer) > _MAX_FRAMING
         framing = self.body_bytes_received - len(body)
-        allowed_chunks = len(body) // _SMALL_CHUNK_SIZE
-        max_framing = _MAX_FRAMING + allowed_chunks * _SMALL_CHUNK_FRAMING
-        if has_long_line or framing > max_framing:
+        if _has_long_line(body) or framing > _allowed_framing(len(body)):
             self.error = BadRequest("The chunks are too small, or a line between them is too long")
             self.completed = True
+
+
+def _has_long_line(body: ChunkedReceiver) -> bool:
+    return len(body.control_line) + len(body.trailer) > _MAX_FRAMING
+
+
+def _allowed_framing(content_size: int) -> int:
+    number_of_small_chunks = content_size // _SMALL_CHUNK_SIZE
+    return _MAX_FRAMING + number_of_small_chunks * _SMALL_CHUNK_FRAMING
 
 
 class GuardedChannel(HTTPChannel):  # type: ignore[misc]
@@ -59,9 +66,10 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
         self.request_size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes inactive connections. Slow requests count as inactive.
-            expected_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
-            self.last_activity = min(time.time(), expected_at)
+            # waitress closes connections whose last activity is long ago. For a slow request,
+            # pretend that it was when these bytes should have arrived.
+            due_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
+            self.last_activity = min(time.time(), due_at)
         return result
 
     def write_soon(self, data: bytes) -> object:
