@@ -114,6 +114,12 @@ def test_an_invalid_host_name_is_refused(app):
         assert call(app, Host=host).status_int in (400, 421), host
 
 
+@pytest.mark.parametrize("base_url", [None, "https://marks.example"])
+def test_a_change_to_a_host_in_brackets_that_is_no_address_is_403(client, base_url):
+    app = client(token=TOKEN, base_url=base_url)
+    send_unsafe(app, 403, Host="[abcd]", Origin="http://a.example")
+
+
 def test_a_request_of_http_1_1_needs_a_host(app):
     for protocol, status in [("HTTP/1.1", 400), ("HTTP/1.0", 200)]:
         request = webtest.TestRequest.blank("/", environ={"SERVER_PROTOCOL": protocol})

@@ -5,7 +5,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 from wsgiref.types import WSGIEnvironment
 
 from webob import Request
@@ -178,9 +178,13 @@ def _is_own_host(host: str, base_url: str | None) -> bool:
 
 def _own_origins(requested_origin: str, base_url: str | None) -> list[str]:
     """Return the origins of the service (RFC 6454 section 6.2)."""
-    configured = urlsplit(urljoin(requested_origin, base_url or ""))
+    if not base_url:
+        return [requested_origin]
+    scheme, _, host = requested_origin.partition("://")
+    configured = urlsplit(base_url, scheme)  # `//HOST` gets the requested scheme.
     configured_origin = f"{configured.scheme}://{configured.netloc}"
-    if urlsplit(requested_origin).netloc == configured.netloc:
-        # Not the requested scheme: with http, an attacker can forge pages of this host.
+    if host == configured.netloc:
+        # Accept only the configured scheme: an attacker in the network can forge pages of this
+        # host if they are sent with http.
         return [configured_origin]
     return [configured_origin, requested_origin]  # A proxy may change the host.
