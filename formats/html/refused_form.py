@@ -139,7 +139,7 @@ def _merge(form: BookmarkForm, entry: Entry, changes: Mapping[str, object]) -> B
     """Return the form with stored values in the fields that the user has not changed."""
     stored = form.with_stored_values(entry)
     unread = stored.unread
-    if "tags" in changes:  # The checkbox `unread` is stored as a tag.
+    if "tags" in changes:  # The checkbox `unread` is stored as one of the tags.
         unread = form.unread
     typed = {name: form.text(name) for name in changes}
     return stored.with_texts(typed, unread)

@@ -37,7 +37,7 @@ def show_add(service: Service, request: Request) -> Response:
     view = service.view(request, query_parameters(request))
     values = view.values
     if "description" not in values:
-        # A phone has shared a page: the bookmarklet always sends a description.
+        # The bookmarklet always sends a description, so a phone has shared these values.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
