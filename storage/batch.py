@@ -8,7 +8,7 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-MAX_CHANGES = 200  # Each opens a file, of which processes often have only 1,024.
+MAX_CHANGES = 200  # Each opens a file, and a process may often open only 1,024.
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -47,7 +47,7 @@ def change_in_batches(
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, check_state)
-        check_state = None  # The state before the first change was checked.
+        check_state = None  # Check only before the first change.
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:

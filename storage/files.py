@@ -189,7 +189,7 @@ class Staged:
         """Replace the old file with the new one."""
         with translate_disk_errors():
             if not self._has_temporary_name:
-                # Only os.rename can replace a file, and only with a named file.
+                # os.link cannot replace a file, and os.rename needs a name.
                 self._link(self._temporary_name)
                 self._has_temporary_name = True
             self._rename()

@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,10 @@ class _ChangedIds(NamedTuple):
     bookmarks: list[str]
     tombstones: list[str]
 
+    def unique(self) -> Iterable[str]:
+        """Return each id once, in the order of the lists, which disks read fast."""
+        return dict.fromkeys([*self.bookmarks, *self.tombstones])
+
 
 class Follower:
     """Keep an `Index` equal to the files. Callers must hold `mutex`."""
@@ -42,7 +46,8 @@ class Follower:
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = _Folders(folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        self.change_count = 0  # May be read without the mutex.
+        # Grows when an item, an error or `state` changes. May be read without the mutex.
+        self.change_count = 0
         self.watch = Watch(self.folders, one_machine)
         self.reset()
 
@@ -50,14 +55,16 @@ class Follower:
         """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
         self._forget_files()
-        self._must_rescan = True
+        self._must_rescan = True  # The watch does not know what has changed.
 
     def _forget_files(self) -> None:
         self.index = Index({})
+        # Of the folder that the index was read from.
         self.folder_identity = self.watch.first_folder_identity
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
         self._tombstone_files = KnownFiles(self.folders.tombstones)
+        # Why files cannot be used. Unreadable files are read again, the others are invalid.
         self._error_by_id: dict[str, StorageError] = {}
         self._unreadable_ids: set[str] = set()
         self._retry_at = 0.0  # On the monotonic clock.
@@ -76,8 +83,9 @@ class Follower:
 
     def find(self, id: str) -> Entry | None:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
-        if id in self._error_by_id and id not in self._unreadable_ids:
-            # Inotify does not report a correction through a hard link.
+        is_invalid = id in self._error_by_id and id not in self._unreadable_ids
+        if is_invalid:
+            # Inotify does not report that an invalid file is corrected through a hard link.
             self.reread(id)
         if id in self._error_by_id:
             raise Unreadable(id, str(self._error_by_id[id]))
@@ -98,7 +106,7 @@ class Follower:
         """Needs no mutex. Raises Unavailable."""
         if self.watch.may_have_changed():
             return False
-        # Read this flag last, because `refresh` sets it before it takes the events.
+        # Read this flag after the events: `refresh` sets it before it takes them away.
         return not (self._must_rescan or self._is_retry_due())
 
     def has_inotify(self) -> bool:
@@ -113,10 +121,12 @@ class Follower:
         events = self.watch.read_events()
         if self.folder_identity != self.watch.first_folder_identity:
             self._forget_files()
-        if must_rescan:
-            events = None
-        if events != [] or self._is_retry_due():
-            self._read_changed_files(events)
+        if must_rescan or events is None:
+            self._note_ctimes_of_folders()
+            self._read_and_retry(self._compare_files())
+        elif events or self._is_retry_due():
+            self._note_ctimes_of_folders()
+            self._read_and_retry(self._ids_of_events(events))
         self._must_rescan = False
         return self.index
 
@@ -137,20 +147,14 @@ class Follower:
             self.reread(id)
 
     def reread(self, id: str) -> None:
-        changed = _ChangedIds(bookmarks=[id], tombstones=[id])
-        self._read(changed, self._folders_changed_at())
+        self._note_ctimes_of_folders()
+        self._read(_ChangedIds(bookmarks=[id], tombstones=[id]))
 
-    def _read_changed_files(self, events: Sequence[Event] | None) -> None:
-        # Read this time first, so that a file which changes now has a later time.
-        folders_changed_at = self._folders_changed_at()
-        if events is None:
-            changed = self._compare_files()
-        else:
-            changed = self._ids_of_events(events)
+    def _read_and_retry(self, changed: _ChangedIds) -> None:
         if self._is_retry_due():
             self._retry_at = time.monotonic() + RETRY_SECONDS
             changed.bookmarks.extend(self._unreadable_ids)
-        self._read(changed, folders_changed_at)
+        self._read(changed)
 
     def _is_retry_due(self) -> bool:
         return bool(self._unreadable_ids) and time.monotonic() >= self._retry_at
@@ -166,7 +170,8 @@ class Follower:
         return changed
 
     def _ids_of_event(self, file_name: str) -> list[str]:
-        if not file_name:
+        is_about_folder = not file_name
+        if is_about_folder:
             # New permissions of the folder may have made its files readable.
             return list(self._error_by_id)
         id = id_of(file_name)
@@ -180,6 +185,7 @@ class Follower:
             tombstones = self._find_changed_tombstones()
         # The files of deleted bookmarks are not read.
         bookmarks = [id for id in bookmarks if id not in self._tombstone_files]
+        # Unreadable files are only read when a retry is due.
         return _ChangedIds(
             [id for id in bookmarks if id not in self._unreadable_ids],
             [id for id in tombstones if id not in self._unreadable_ids],
@@ -188,50 +194,60 @@ class Follower:
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
             return self._tombstone_files.find_changed()
-        return list(self._tombstone_files)  # git removes empty folders.
+        return list(self._tombstone_files)  # All are gone: git removes empty folders.
 
-    def _folders_changed_at(self) -> float:
+    def _note_ctimes_of_folders(self) -> None:
+        """Call this before reading files: a file that changes meanwhile has a later time."""
         bookmarks, tombstones = self.folders
         with files.translate_disk_errors(_READ_PROBLEM):
             if tombstones.exists():
                 other = tombstones
             else:
-                other = tombstones.parent  # Removing `tombstones` changed its parent.
-            return max(bookmarks.stat().st_ctime, other.stat().st_ctime)
+                other = tombstones.parent  # Its ctime shows when `tombstones` was removed.
+            ctime = max(bookmarks.stat().st_ctime, other.stat().st_ctime)
+        self._note_ctime(ctime)
 
-    def _read(self, changed: _ChangedIds, folders_changed_at: float) -> None:
-        self._note_ctime(folders_changed_at)
-        changed_tombstones = set(changed.tombstones)
-        changed_items: dict[str, Item | None] = {}
+    def _read(self, changed: _ChangedIds) -> None:
+        items: dict[str, Item | None] = {}
         try:
-            for id in dict.fromkeys([*changed.bookmarks, *changed.tombstones]):
-                item = self._read_item(id, id in changed_tombstones)
-                # For an unchanged file, `_read_item` returns the same object.
-                if item is not self.index.items.get(id):
-                    changed_items[id] = item
+            for id, item in self._read_changed_items(changed):
+                items[id] = item
         finally:  # An error must not lose the files that were read before it.
-            if changed_items:
-                self._change_index(changed_items)
+            if items:
+                self._change_index(items)
+
+    def _read_changed_items(
+        self, changed: _ChangedIds
+    ) -> Iterator[tuple[str, Item | None]]:
+        changed_tombstones = set(changed.tombstones)
+        for id in changed.unique():
+            item = self._read_item(id, has_changed_tombstone=id in changed_tombstones)
+            # For an unchanged file, `_read_item` returns the same object.
+            if item is not self.index.items.get(id):
+                yield id, item
 
     def _read_item(self, id: str, has_changed_tombstone: bool) -> Item | None:
         try:
-            item = None
-            if has_changed_tombstone or self._may_have_tombstone(id):
-                item = self._read_file(self._tombstone_files, id, decode_tombstone)
-            if item is None:
-                item = self._read_file(self._bookmark_files, id, decode_bookmark)
+            item = self._read_tombstone_or_bookmark(id, has_changed_tombstone)
         except files.ReadFailed:
-            self._unreadable_ids.add(id)
             return self._last_item_of_unreadable_file(id)
         except (files.BadFile, Invalid):
-            self._unreadable_ids.discard(id)
             self._reserve_last_uri(id)
             return None
         self._forget_error(id)
         return item
 
+    def _read_tombstone_or_bookmark(
+        self, id: str, has_changed_tombstone: bool
+    ) -> Item | None:
+        if has_changed_tombstone or self._may_have_tombstone(id):
+            tombstone = self._read_file(self._tombstone_files, id, decode_tombstone)
+            if tombstone:
+                return tombstone
+        return self._read_file(self._bookmark_files, id, decode_bookmark)
+
     def _may_have_tombstone(self, id: str) -> bool:
-        # An error may be that of an unreadable or invalid tombstone.
+        # The error of an id may be the error of its tombstone.
         return id in self._tombstone_files or id in self._error_by_id
 
     def _last_item_of_unreadable_file(self, id: str) -> Item | None:
@@ -280,18 +296,23 @@ class Follower:
             self.change_count += 1
 
     def _note_error(self, folder: Path, id: str, error: StorageError) -> None:
+        if isinstance(error, files.ReadFailed):
+            self._unreadable_ids.add(id)
+        else:
+            self._unreadable_ids.discard(id)
         if id in self._error_by_id and str(self._error_by_id[id]) == str(error):
             return
         self._error_by_id[id] = error
         self.change_count += 1
-        real_folder = os.path.realpath(folder)  # `folder` may be below /proc/self/fd.
+        # Log a path that users know: `folder` may be /proc/self/fd/N/bookmarks.
+        real_folder = os.path.realpath(folder)
         log.warning("%s/%s is skipped: %s", real_folder, id + SUFFIX, error)
 
     def _forget_error(self, id: str) -> None:
         if id in self._error_by_id:
             del self._error_by_id[id]
+            self._unreadable_ids.discard(id)
             self.change_count += 1
-        self._unreadable_ids.discard(id)
         self._reserved_uri_key_by_id.pop(id, None)
 
     def _change_index(self, changed: dict[str, Item | None]) -> None:

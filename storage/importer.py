@@ -30,7 +30,7 @@ MAX_PATH_LENGTH = 1_000
 
 # Skip reasons.
 IGNORED = "is no bookmark"  # The entry is a separator or the like.
-NOT_READ = "is not read"  # `fields` counts values that were not read.
+NOT_READ = "is not read"  # No bookmark: `fields` has numbers of unread values by name.
 
 NOTE = "note"  # The field for a note about values that were not read.
 
@@ -121,7 +121,7 @@ class Importer:
         if not bookmarks:
             return []
         outcomes = change_batch(self._store, bookmarks, _import_one, self._check_state)
-        self._check_state = None  # The state before the first change was checked.
+        self._check_state = None  # Check only before the first change.
         return outcomes
 
     def _report_outcome(self, outcome: _Outcome) -> None:

@@ -126,7 +126,7 @@ class Index:
         self._by_uri_key = _group_by_uri_key(entries)
         self._numbers = Numbers(items)
 
-        # A sum, which `change` can update without the other items.
+        # `change` adds a new item's version to this sum, and subtracts an old item's.
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
         # The latest ctime of present and former items.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)

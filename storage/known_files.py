@@ -30,7 +30,7 @@ class KnownFiles:
         self, id: str, status: os.stat_result, reading_began_ns: int
     ) -> None:
         changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-        # The clock is coarse, so another change may leave the same times.
+        # The clock is coarse: if the file changes again now, its times may stay the same.
         if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
             self._signatures[id] = _CHANGED_JUST_NOW
         else:

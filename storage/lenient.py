@@ -87,7 +87,7 @@ class _LenientCleaner:
             try:
                 valid.append(self._clean_item(name, item))
             except Invalid as error:
-                # Each item is checked alone.
+                # The index is always 0, because each item is checked in a list of its own.
                 errors.append(str(error).removesuffix(" at index 0"))
         if errors:
             self.notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")

@@ -91,7 +91,7 @@ class Lock:
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
-        """Raises Unavailable, or Busy if no thread gets the lock for LOCK_SECONDS."""
+        """Raises Unavailable, or Busy if no thread has had the lock for LOCK_SECONDS."""
         asked_at = time.monotonic()
 
         def is_timed_out() -> bool:
@@ -110,7 +110,8 @@ class Lock:
     def _lock_bookmarks_in_turn(
         self, folders: OpenFolders, is_timed_out: Callable[[], bool]
     ) -> None:
-        # Other processes wait for `data` behind this one, so each gets its turn.
+        # Only the process that holds `data` waits for `bookmarks`. A process that unlocks
+        # `bookmarks` cannot lock it again before this one.
         self._lock(folders.data, is_timed_out)
         try:
             self._lock(folders.bookmarks, is_timed_out)
@@ -133,7 +134,10 @@ class Lock:
         self._locked_descriptors.discard(folder)
 
     def close_in_child(self) -> None:
-        """In a forked child, close the locked folders, which would keep the locks."""
+        """Close a forked child's copies of the locked folders.
+
+        If the parent is killed, an open copy would keep its lock.
+        """
         for descriptor in self._locked_descriptors:
             with suppress(OSError):
                 os.close(descriptor)

@@ -23,17 +23,17 @@ def outside_strings(document: bytes, wanted: bytes) -> bytes:
     """Return the wanted bytes that are outside of JSON strings."""
     # Without escaped quotes, each quote begins or ends a string.
     text = document.replace(rb"\\", b"").replace(rb"\"", b"")
-    unwanted = bytes(range(256)).translate(None, delete=wanted + b'"')
+    unwanted = bytes(set(range(256)).difference(wanted, b'"'))
     text = text.translate(None, delete=unwanted)
     outside = []
     is_in_string = False
     # Splitting a large text at once would take much memory.
     for start in range(0, len(text), _CHUNK_SIZE):
-        parts = text[start : start + _CHUNK_SIZE].split(b'"')
-        # The parts are alternately outside and inside strings.
-        first_outside = int(is_in_string)
-        outside.append(b"".join(parts[first_outside::2]))
-        quote_count = len(parts) - 1
-        if quote_count % 2 == 1:
+        chunk = text[start : start + _CHUNK_SIZE]
+        parts = chunk.split(b'"')  # Alternately outside and inside strings.
+        if is_in_string:
+            del parts[0]
+        outside.append(b"".join(parts[::2]))
+        if chunk.count(b'"') % 2 == 1:
             is_in_string = not is_in_string
     return b"".join(outside)

@@ -17,7 +17,7 @@ class PublicFollower:
         self._follower = follower
         self.change_count = 0
         self.state = State(version=-1, changed_at=0.0)
-        self._seen_change_count = -1
+        self._seen_change_count = -1  # That of `_follower` when `state` was made.
 
     @property
     def mutex(self) -> RLock:
@@ -76,9 +76,12 @@ class PublicFollower:
             return self._follower.state
         if index.version == self.state.version:
             return self.state
+        return State(index.version, self._changed_at(index))
+
+    def _changed_at(self, index: Index) -> float:
         # The folders' times would tell visitors when private bookmarks change.
-        changed_at = index.changed_at or self._follower.created_at
-        if changed_at <= self.state.changed_at:
-            # A bookmark was removed or made private, so no public file has a new time.
-            changed_at = time.time()
-        return State(index.version, changed_at)
+        latest_ctime = index.changed_at or self._follower.created_at
+        if latest_ctime > self.state.changed_at:
+            return latest_ctime
+        # A bookmark was removed or made private, which no public file's ctime shows.
+        return time.time()

@@ -31,16 +31,17 @@ _WORD = r"""
         [^\s()]*
     )*
 """
+# The alternatives are tried in this order: a word is what none before it matches.
 _TOKEN = re.compile(
     rf"""
       (?P<parenthesis> [()] )
-    | (?P<minus> - (?= [^\s)] ) )
+    | (?P<minus> - (?= [^\s)] ) )                         # -word, not a lone `-`.
     | {_QUOTE} (?P<phrase> {_NO_QUOTE}* ) {_QUOTE}         # "two words"
     | \# {_QUOTE} (?P<quoted_tag> {_NO_QUOTE}+ ) {_QUOTE}  # #"a tag"
     | (?P<open_quote> \#? {_QUOTE} )                      # No quote closes it.
     | \# (?P<tag> {_WORD} )                               # #tag
     | ! (?P<keyword> [^\s()]+ )                           # !unread
-    | (?P<operator> (?i: and | or | not ) (?= [\s()] | \Z ) )
+    | (?P<operator> (?i: and | or | not ) (?= [\s()] | \Z ) )  # Not the `or` of `order`.
     | (?P<word> {_WORD} )
     """,
     re.VERBOSE,
@@ -148,7 +149,7 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Remove case and accents, and make quotes, dashes and spaces plain.
 
-    Each character is folded alone.
+    Each character is folded alone, so that a match has a place in the original text.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")

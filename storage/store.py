@@ -84,24 +84,26 @@ class Store(Reader):
         If the block fails, nothing is stored. If storing raises Busy, Full or
         Unavailable, some changes may be stored.
         """
-        # Read changed files before locking. Without inotify, all files would then be
-        # compared twice.
+        # Read changed files before locking, to keep the lock short. Without inotify, do
+        # not: `_lock_folders` would compare all files a second time.
         if self.has_inotify():
             self.refresh()
-        with ExitStack() as opened:
-            with ExitStack() as after_unlocking:
-                with self._lock_folders(opened) as folders:
-                    transaction = Transaction(
-                        self._follower,
-                        self._minter,
-                        folders,
-                        keeps_deleted=self.trash.keep_deleted != 0,
-                    )
-                    # Sync even after an error, because some changes may be stored.
-                    after_unlocking.callback(transaction.sync)
-                    yield transaction
-                    transaction.publish()
-                    self.trash.expire(folders)
+        with ExitStack() as opened, ExitStack() as locked:
+            folders = self._lock_folders(opened, locked)
+            transaction = Transaction(
+                self._follower,
+                self._minter,
+                folders,
+                keeps_deleted=self.trash.keep_deleted != 0,
+            )
+            try:
+                yield transaction
+                transaction.publish()
+                self.trash.expire(folders)
+            finally:
+                locked.close()  # Other writers need not wait for the sync.
+                # Sync even after an error, because some changes may be stored.
+                transaction.sync()
             transaction.remove_files()
 
     def expire(self) -> None:
@@ -109,22 +111,22 @@ class Store(Reader):
         try:
             self.refresh()
             while self.trash.has_expired():
-                with self.transaction():
-                    pass  # `transaction` itself removes some expired files.
+                with ExitStack() as opened, ExitStack() as locked:
+                    self.trash.expire(self._lock_folders(opened, locked))
         except StorageError as error:
             log.warning("Deleted bookmarks are not removed now: %s", error)
 
-    @contextmanager
-    def _lock_folders(self, opened: ExitStack) -> Iterator[OpenFolders]:
-        # Lock again if restoring a backup has replaced the folder meanwhile.
+    def _lock_folders(self, opened: ExitStack, locked: ExitStack) -> OpenFolders:
+        """Closing `locked` unlocks the folders, closing `opened` closes them."""
         while True:
             folders = OpenFolders(self._folder, opened)
-            with self._writer_lock.hold(folders):
-                with self._follower.mutex:
-                    self._follower.refresh()
-                if folders.identity == self._follower.folder_identity:
-                    yield folders
-                    return
+            locked.enter_context(self._writer_lock.hold(folders))
+            with self._follower.mutex:
+                self._follower.refresh()
+            if folders.identity == self._follower.folder_identity:
+                return folders
+            # Restoring a backup has replaced the folder, so lock the new one.
+            locked.close()
 
 
 class Rehearsal(Store):

@@ -33,7 +33,7 @@ log = logging.getLogger("bookmarks")
 class _Put(NamedTuple):
     entry: Entry
     file_content: bytes
-    replaced: Entry | None  # The stored bookmark, whose file must be unchanged.
+    stored: Entry | None  # The bookmark on disk that this put replaces.
 
 
 class Transaction:
@@ -57,11 +57,14 @@ class Transaction:
         self._deleted_by_id: dict[str, Entry] = {}
         # Unchanged files, which other programs may have written without a sync.
         self._ids_to_sync: set[str] = set()
-        self._ids_to_erase: list[str] = []  # Errors are raised.
+        # Deleted bookmarks whose files `remove_files` removes:
+        self._ids_to_erase: list[str] = []  # The client asked for it, so errors are raised.
         self._ids_to_clean_up: list[str] = []  # Errors are only logged.
 
         self._has_published = False
-        self._file_by_folder_to_sync: dict[int, int] = {}  # Descriptors.
+        # Descriptors of each folder and one of its files. `sync` syncs both, because XFS
+        # reports some errors only for files.
+        self._file_by_folder_to_sync: dict[int, int] = {}
 
     @property
     def state(self) -> State:
@@ -107,7 +110,7 @@ class Transaction:
         return None
 
     def mint(self) -> str:
-        """Return an unused id with an unused number."""
+        """Return an unused id. No other id has its number, by which some clients find it."""
         while True:
             id = self._minter.mint()
             number = number_of_id(id)
@@ -151,12 +154,12 @@ class Transaction:
         # A merge by git may give two bookmarks one uri, which both may keep.
         if before is None or before.uri_key != entry.uri_key:
             self._require_free_uri(entry)
-        replaced = before
+        stored = before
         earlier_put = self._put_by_id.get(bookmark.id)
         if earlier_put:
-            # `before` is the earlier put, which is not stored yet.
-            replaced = earlier_put.replaced
-        self._put_by_id[bookmark.id] = _Put(entry, content, replaced)
+            # `before` is the earlier put of this transaction, which is not on disk yet.
+            stored = earlier_put.stored
+        self._put_by_id[bookmark.id] = _Put(entry, content, stored)
         self._put_id_by_uri_key[entry.uri_key] = bookmark.id
         self._put_numbers.add(number_of_id(bookmark.id))
         return entry
@@ -185,7 +188,7 @@ class Transaction:
 
         Raises Busy, Full, Unavailable, or OutcomeUnknown if some changes may be stored.
         """
-        with ExitStack() as opened:
+        with ExitStack() as opened:  # Closes all files at the end.
             bookmarks = self._stage_bookmarks(opened)
             tombstones = self._stage_tombstones(opened)
             bookmark_files = [staged.descriptor for _, staged in bookmarks]
@@ -196,14 +199,7 @@ class Transaction:
                 self._sync_folder_later(self.folders.bookmarks, bookmark_files[0])
             if tombstone_files:
                 self._sync_folder_later(self.folders.open_tombstones(), tombstone_files[0])
-            try:
-                self._publish_bookmarks(bookmarks)
-                self._publish_tombstones(tombstones)
-            except StorageError as error:
-                if not self._has_published:
-                    raise
-                message = f"{error} Some of the changes may be stored."
-                raise OutcomeUnknown(message) from error
+            self._publish_staged(bookmarks, tombstones)
 
     def _stage_bookmarks(self, opened: ExitStack) -> list[tuple[_Put, files.Staged]]:
         staged = []
@@ -229,15 +225,29 @@ class Transaction:
                 descriptors.append(opened.enter_context(file))
         return descriptors
 
-    def _sync_folder_later(self, folder: int, new_file: int) -> None:
+    def _sync_folder_later(self, folder: int, file: int) -> None:
         with files.translate_disk_errors():
-            # `publish` closes `new_file`.
-            self._file_by_folder_to_sync[folder] = os.dup(new_file)
+            # `publish` closes `file` before `sync` is called.
+            self._file_by_folder_to_sync[folder] = os.dup(file)
+
+    def _publish_staged(
+        self,
+        bookmarks: list[tuple[_Put, files.Staged]],
+        tombstones: list[tuple[Entry, files.Staged]],
+    ) -> None:
+        try:
+            self._publish_bookmarks(bookmarks)
+            self._publish_tombstones(tombstones)
+        except StorageError as error:
+            if not self._has_published:
+                raise
+            message = f"{error} Some of the changes may be stored."
+            raise OutcomeUnknown(message) from error
 
     def _publish_bookmarks(self, bookmarks: list[tuple[_Put, files.Staged]]) -> None:
         for put, staged in bookmarks:
-            if put.replaced:
-                self._read_unchanged(put.replaced)
+            if put.stored:
+                self._require_unchanged(put.stored)
                 staged.publish()
             else:
                 staged.publish_new()
@@ -246,7 +256,7 @@ class Transaction:
 
     def _publish_tombstones(self, tombstones: list[tuple[Entry, files.Staged]]) -> None:
         for entry, staged in tombstones:
-            self._read_unchanged(entry)
+            self._require_unchanged(entry)
             staged.publish_new()
             self._has_published = True
 
@@ -264,7 +274,7 @@ class Transaction:
     def remove_files(self) -> None:
         """Remove files of deleted bookmarks. Raises a StorageError.
 
-        Before `sync`, a power cut could lose a restored bookmark.
+        Call `sync` first: before it, a power cut could lose a restored bookmark's new file.
         """
         self._remove(self._ids_to_erase)
         try:
@@ -285,6 +295,10 @@ class Transaction:
         with files.translate_disk_errors():
             with files.open_file(id + SUFFIX, folder=folder) as descriptor:
                 files.sync_folder(folder, descriptor)
+
+    def _require_unchanged(self, found: Entry) -> None:
+        """Raise Busy if the file has changed."""
+        self._read_unchanged(found)
 
     def _read_unchanged(self, found: Entry) -> bytes:
         """Return a file's content. Raises Busy if the file has changed."""

@@ -28,7 +28,7 @@ _SECONDS_PER_DAY = 86_400
 
 
 def check_keep_deleted(days: int) -> None:
-    """Raises Invalid."""
+    """Raise Invalid for a negative number."""
     if days < 0:
         raise Invalid([("keep_deleted", "must be 0 days or more")])
 
@@ -38,15 +38,20 @@ class DeletedBookmark(NamedTuple):
     deleted: str  # The time of deletion.
 
 
+class _Handled(NamedTuple):
+    """The tombstones that `expire` has handled, which are the oldest ones."""
+
+    tombstone_count: int = 0
+    last_sort_key: str = ""  # Of the latest of them.
+
+
 class Trash:
     """The files of deleted bookmarks, kept for `keep_deleted` days, or None for ever."""
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        # `expire` handles the oldest tombstones first.
-        self._handled_count = 0
-        self._last_handled_sort_key = ""
+        self._handled = _Handled()
 
     def find(
         self, limit: int, offset: int
@@ -82,18 +87,20 @@ class Trash:
         return found
 
     def has_expired(self) -> bool:
-        return bool(self._expired())
+        return bool(self._next_expired(self._tombstones()))
 
     def expire(self, folders: OpenFolders) -> None:
         """Remove up to MAX_EXPIRED expired files from a locked folder.
 
         After an error, they stay until the service is restarted.
         """
-        expired = self._expired()
+        tombstones = self._tombstones()
+        expired = self._next_expired(tombstones)
         if not expired:
             return
-        self._last_handled_sort_key = expired[-1].sort_key
-        self._handled_count = self._count_to_last_handled(self._tombstones())
+        last_sort_key = expired[-1].sort_key
+        count = _count_up_to(last_sort_key, tombstones)
+        self._handled = _Handled(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:
             remove_deleted(folders, [id for id in ids if _is_bookmark(id, folders)])
@@ -104,26 +111,29 @@ class Trash:
                 error,
             )
 
-    def _expired(self) -> Sequence[TombstoneEntry]:
-        tombstones = self._tombstones()
-        start = self._count_to_last_handled(tombstones)
-        if start != self._handled_count:
+    def _tombstones(self) -> Sequence[TombstoneEntry]:
+        with self._follower.mutex:
+            return self._follower.index.tombstones
+
+    def _next_expired(
+        self, tombstones: Sequence[TombstoneEntry]
+    ) -> Sequence[TombstoneEntry]:
+        """Return expired tombstones that `expire` has not handled, oldest first."""
+        start = self._handled.tombstone_count
+        if start != _count_up_to(self._handled.last_sort_key, tombstones):
             # Begin again: another program has added or removed old tombstones.
             start = 0
         stop = min(start + MAX_EXPIRED, self._count_expired(tombstones))
         return tombstones[start:stop]
 
-    def _tombstones(self) -> Sequence[TombstoneEntry]:
-        with self._follower.mutex:
-            return self._follower.index.tombstones
-
-    def _count_to_last_handled(self, tombstones: Sequence[TombstoneEntry]) -> int:
-        return bisect_right(tombstones, self._last_handled_sort_key, key=sort_key_of)
-
     def _count_expired(self, tombstones: Sequence[TombstoneEntry]) -> int:
         if self.keep_deleted is None:
             return 0
-        return bisect_right(tombstones, days_ago(self.keep_deleted), key=sort_key_of)
+        return _count_up_to(days_ago(self.keep_deleted), tombstones)
+
+
+def _count_up_to(sort_key: str, tombstones: Sequence[TombstoneEntry]) -> int:
+    return bisect_right(tombstones, sort_key, key=sort_key_of)
 
 
 def days_ago(days: int) -> str:

@@ -192,14 +192,14 @@ def test_a_file_whose_tombstone_is_not_valid_any_more_stays(store, monkeypatch):
     fill(store, "a")
     delete(store, "a", age=DAYS + 1)
     store = make(store._folder)
-    find = store.trash._expired
+    find = store.trash._next_expired
 
-    def find_and_break():
-        found = find()
+    def find_and_break(tombstones):
+        found = find(tombstones)
         path(store, "a", "tombstones").write_bytes(b"{")
         return found
 
-    monkeypatch.setattr(store.trash, "_expired", find_and_break)
+    monkeypatch.setattr(store.trash, "_next_expired", find_and_break)
     fill(store, "b")
     assert path(store, "a").exists()
 
