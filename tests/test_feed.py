@@ -126,6 +126,7 @@ ENCODED = {
     "https://a.example/#b#c##": "https://a.example/#b%23c%23%23",
     "https://a.example/\ue000\ufdd0\ufffd": "https://a.example/%EE%80%80%EF%B7%90%EF%BF%BD",
     "https://a.example/\u202eb\U0001fffe": "https://a.example/%E2%80%AEb%F0%9F%BF%BE",
+    "https://a.example/\u200e\u2066\U000e0001": "https://a.example/%E2%80%8E%E2%81%A6%F3%A0%80%81",
 }
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import plistlib
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -76,6 +77,15 @@ def test_the_names_of_shortcuts_are_their_titles(run, data, tmp_path):
     assert titles == {
         "https://a.example/": "A title", "https://b.example/": "B", "https://c.example/": "C"
     }  # fmt: skip
+
+
+def test_importing_the_golden_files_again_changes_nothing(run, data):
+    files = sorted((ROOT / "tests" / "formats" / "files").iterdir())
+    first, _ = run("import", *files, data=data, status=1)
+    again, _ = run("import", *files, data=data, status=1)
+    created, updated, unchanged, *others = map(int, re.findall("[0-9]+", first))
+    stored = created + updated + unchanged
+    assert list(map(int, re.findall("[0-9]+", again))) == [0, 0, stored, *others]
 
 
 @pytest.mark.usefixtures("empty")
@@ -255,6 +265,14 @@ def test_an_export_writes_to_a_named_pipe(run, filled, tmp_path):
         finally:
             cat.kill()
     assert pipe.is_fifo()
+
+
+def test_an_export_appends_to_a_file_that_the_shell_has_opened(empty, tmp_path):
+    (tmp_path / "out").write_text("old\n")
+    with open(tmp_path / "out", "a") as file:
+        command = [*COMMAND, "export", "/dev/stdout", "--data", str(empty)]
+        subprocess.run(command, stdout=file, timeout=60, check=True)
+    assert (tmp_path / "out").read_text() == "old\n[]\n"
 
 
 def test_an_interrupted_export_leaves_the_old_file_and_no_temporary_file(tmp_path):

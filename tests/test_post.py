@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import datetime
 
 import pytest
 
@@ -45,6 +46,7 @@ def test_a_new_uri_creates_a_bookmark(app):
     assert (bookmark["uri"], bookmark["title"], bookmark["tags"]) == (URI, "A", ["x"])
     assert bookmark["description"] == ""
     assert bookmark["created"] == bookmark["modified"]
+    assert before <= datetime.fromisoformat(bookmark["created"]).timestamp() <= time.time()
     assert before <= response.last_modified.timestamp() <= time.time()
 
 

@@ -165,6 +165,12 @@ def test_only_if_match_accepts_the_tag_of_another_version_of_the_program(
     send(upgraded, ("DELETE", "/a", b"", ""), 204, If_Match=old["/a?format=json"])
 
 
+def test_the_tag_of_a_page_changes_with_what_it_shows_of_other_bookmarks(app, a, add):
+    before = etag(app, "/a?format=html")
+    add("x:b", tags=["unread"])
+    assert etag(app, "/a?format=html") != before
+
+
 @pytest.fixture
 def later(monkeypatch):
     """Set the clock of conditional requests two seconds ahead."""

@@ -1,6 +1,7 @@
 """Host names, cross-site requests, the token, security headers, and hostile requests."""
 
 import base64
+import io
 import json
 import os
 import re
@@ -437,6 +438,21 @@ def test_a_body_that_cannot_be_read_to_its_end_is_400_or_411(app, a):
         request.environ.pop("CONTENT_LENGTH", None)
         assert request.get_response(app.app).status_int == 411
     assert app.get("/", status=200).json == [a]
+
+
+class Slow(io.BytesIO):
+    """A body of which one byte arrives at a time."""
+
+    def read(self, size=-1):
+        return super().read(min(size, 1))
+
+
+def test_a_body_that_arrives_byte_by_byte_is_read_to_its_end(app, a):
+    environ = {"wsgi.input": Slow(b"Slow"), "wsgi.input_terminated": True}
+    environ["CONTENT_TYPE"] = "text/plain"
+    request = webtest.TestRequest.blank("/a/title", environ, method="PUT")
+    request.environ.pop("CONTENT_LENGTH", None)
+    assert request.get_response(app.app).text == "Slow"
 
 
 def test_a_wrong_content_length_is_a_client_error(app):

@@ -15,6 +15,7 @@ from webob import Request
 
 import formats
 from bookmarks import ROUTERS, make_app, make_host_app
+from storage import follower
 from storage.bookmark import FIELDS
 
 TOKEN = "0123456789-token"
@@ -301,10 +302,18 @@ def test_the_first_private_bookmark_of_a_folder_is_hidden(pair, tmp_path):
     assert len(app.get("/", headers=BEARER).json) == len(PUBLIC) + 1
 
 
-def test_another_program_may_hide_a_bookmark(app, folder):
+def test_another_program_may_hide_a_bookmark(app, folder, monkeypatch):
     assert len(app.get("/").json) == len(PUBLIC)
     write(folder, "pub1", PUBLIC["pub1"] | {"tags": ["private"]})
     assert len(app.get("/").json) == len(PUBLIC) - 1
+    monkeypatch.setattr(follower, "MIN_CHANGES_TO_REBUILD", 10)
+    (folder / "bookmarks" / "pub2.json").unlink()
+    for number in range(20):  # More than are changed in place.
+        tags = ["private"] if number % 2 else []
+        write(folder, f"zzbulk{number}", {"uri": f"x:{number}", "tags": tags})
+    assert len(app.get("/").json) == len(PUBLIC) - 2 + 10
+    owned = len(PUBLIC) - 1 + len(HIDDEN) + 20
+    assert len(app.get("/", headers=BEARER).json) == owned
     shutil.rmtree(folder / "bookmarks")
     (folder / "bookmarks").mkdir()
     assert app.get("/").json == []

@@ -417,6 +417,7 @@ def test_checked_bookmarks_are_tagged_and_marked_as_read(app, many):
 def test_checked_bookmarks_are_deleted_and_put_back(app, many):
     response = act_on_selected(app, many, "delete", [1, 4, 7], status=200)
     assert "3 bookmarks" in response.html.select_one(".notice").text
+    assert "Unread 7" in response.html.header.text
     assert [b["title"][1] for b in app.get("/", status=200).json] == list("0235689")
     form = restore_form(response)
     assert form.text.count("Put them back") == 1
@@ -593,6 +594,19 @@ def test_a_page_of_100_bookmarks_links_to_the_next_and_shows_some_tags(app):
     assert "102" in first.main.text
     second = app.get(first.select("[rel=next]")[0]["href"], headers=PAGE, status=200).html
     assert len(second.select(".list > li")) == 2
+
+
+def test_a_page_of_50_bookmarks_has_at_most_66_kb(app):
+    usual = {"title": "A bookmark has a title of a usual length"}
+    usual["description"] = "A description of a hundred characters or so, as people write them. " * 2
+    entries = []
+    for n in range(120):
+        tags = ["common", *(f"tag number {(4 * n + k) % 1000}" for k in range(4))]
+        uri = f"https://www.example-{n}.com/some/path/{n}?a=1&b=2"
+        entries.append({"id": f"{n}", "uri": uri, "tags": tags, **usual})
+    app.post_json("/-/import", entries, status=200)
+    for path in ("/?limit=50", "/?limit=50&tag=common&offset=50", "/?limit=50&q=title"):
+        assert len(app.get(path, headers=PAGE, status=200).body) <= 66_000
 
 
 def test_very_long_texts_are_cut_in_the_list(app, add):

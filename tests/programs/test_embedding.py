@@ -220,6 +220,11 @@ def require_whole_bodies(port, prefix):
 # --- Servers ---
 
 
+def test_the_readme_names_each_tested_server():
+    servers = {"waitress-serve", "gunicorn", "gunicorn --preload", "uwsgi", "cheroot", "python"}
+    assert set(COMMANDS) == servers
+
+
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_the_readmes_command_serves(run, command):
     port = free_port()

@@ -146,6 +146,10 @@ SYNCED_TAGS = ["bookmark-sync", "bookmark-sync/Work", "etc"]  # The name has a c
 NOTED = {"notes": "N", "tag_names": ["a"]}
 CLIENTS = {
     "extension": ({"Origin": "chrome-extension://beakmhbijpdhipnjhnclmhgjlddhidpe"}, EXTENSION),
+    "linkding-injector": (
+        {"Origin": "moz-extension://0f9b3c8e"},
+        [TEST, ("GET", f"{BOOKMARKS}?q=some%20words&limit=10", None, 200, {"results": []})],
+    ),
     "Pinkt": (
         {"Accept": "application/json"},
         [
@@ -189,6 +193,23 @@ CLIENTS = {
             ("GET", f"{TAGS}?limit=2000", None, 200, {"count": 0}),
             ("POST", TAGS, {"name": "new"}, 201, {"name": "new"}),
             ("DELETE", ONE, None, 204, None),
+        ],
+    ),
+    "linklater": (
+        {},
+        [
+            ("GET", f"{BOOKMARKS}?limit=1000&sort=added_asc", None, 200, {"next": None}),
+            ("GET", CHECK, None, 200, NOTHING),
+            ("POST", BOOKMARKS, {"url": URI, "tag_names": ["a"]}, 201, {"tag_names": ["a"]}),
+            ("GET", f"{BOOKMARKS}?limit=1000&offset=1000", None, 200, {"results": []}),
+        ],
+    ),
+    "linka": (
+        {},
+        [
+            ("POST", BOOKMARKS, POPUP | {"unread": True}, 201, {"unread": True}),
+            ("GET", f"{BOOKMARKS}?q=%23a%20!unread&limit=10&offset=0", None, 200, {"count": 1}),
+            ("GET", f"{BOOKMARKS}?q=!untagged", None, 200, {"count": 0}),
         ],
     ),
     "linkding-sync": (

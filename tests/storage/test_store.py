@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import weakref
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -566,24 +566,26 @@ def test_a_missing_inotify_is_logged_once_and_used_when_it_is_available(
         assert id in titles(other)
 
 
-@pytest.mark.parametrize("name", ["bookmarks", "tombstones"])
-def test_without_inotify_a_folder_that_cannot_be_examined_is_unavailable(
+@pytest.mark.parametrize("name", ["bookmarks", "tombstones", "a.json"])
+def test_without_inotify_only_a_folder_that_cannot_be_examined_is_unavailable(
     a, tmp_path, monkeypatch, name
 ):
     stat = os.stat
 
-    def fail_for_folder(path, **options):
+    def fail(path, **options):
         if not isinstance(path, int) and Path(path).name == name:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
         return stat(path, **options)
 
     monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
     store = Store(tmp_path)
-    with monkeypatch.context() as patch, pytest.raises(Unavailable):
-        patch.setattr(os, "stat", fail_for_folder)
-        patch.setattr(os, "lstat", fail_for_folder)
-        store.state()
-    assert titles(store) == {"a": a.bookmark.title}
+    assert titles(store) == {"a": "A"}
+    is_file = name.endswith(".json")
+    with monkeypatch.context() as patch, nullcontext() if is_file else pytest.raises(Unavailable):
+        patch.setattr(os, "stat", fail)
+        patch.setattr(os, "lstat", fail)
+        put_bookmark(store, bookmark("b"))
+    assert titles(store).keys() == ({"a", "b"} if is_file else {"a"})
 
 
 @pytest.mark.parametrize(
