@@ -191,9 +191,11 @@ def declared_charset(document: bytes) -> str:
 
 
 # In place of characters that XML excludes, such as U+0001 or `&#1;`, which expat would refuse.
-# NUL replaces it after expat has parsed the text.
+# NUL replaces _EXCLUDED after expat has parsed the text.
 _MARK = "\U0010ffff"
-_REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,6}));")
+_EXCLUDED = f"{_MARK}0"
+_MARK_ITSELF = f"{_MARK}1"  # For a _MARK in the file.
+_REFERENCE = re.compile("&#(?:[xX]0*([0-9a-fA-F]{1,6})|0*([0-9]{1,7}));")
 
 
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
@@ -202,16 +204,11 @@ def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> 
     Yields the elements before an error, then raises Malformed.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    # Otherwise, a real U+10FFFF could not be told from a mark.
-    can_use_marks = _MARK not in text
-    if can_use_marks:
-        text = _mark_invalid_chars(text)
-    error = _parse_text(text, collector)
+    error = _parse_text(_mark_invalid_chars(text), collector)
     if collector.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     for element in collector.elements:
-        if can_use_marks:
-            _replace_marks_by_nul(element)
+        _replace_marks(element)
         yield element
     if error:
         raise error
@@ -232,7 +229,9 @@ def _without_declaration(text: str) -> str:
 
 
 def _mark_invalid_chars(text: str) -> str:
-    return _REFERENCE.sub(_mark_invalid_reference, replace_invalid_xml_chars(text, _MARK))
+    text = text.replace(_MARK, _MARK_ITSELF)
+    text = replace_invalid_xml_chars(text, _EXCLUDED)
+    return _REFERENCE.sub(_mark_invalid_reference, text)
 
 
 def _mark_invalid_reference(reference: re.Match[str]) -> str:
@@ -241,9 +240,11 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
         number = int(decimal)
     else:
         number = int(hexadecimal, 16)
+    if number == ord(_MARK):
+        return _MARK_ITSELF
     if _is_valid_xml_char(number):
         return reference[0]
-    return _MARK
+    return _EXCLUDED
 
 
 def _is_valid_xml_char(number: int) -> bool:
@@ -253,8 +254,12 @@ def _is_valid_xml_char(number: int) -> bool:
     return replace_invalid_xml_chars(character) == character
 
 
-def _replace_marks_by_nul(element: Element) -> None:
+def _replace_marks(element: Element) -> None:
     for name, value in element.attributes.items():
-        element.attributes[name] = value.replace(_MARK, "\0")
+        element.attributes[name] = _without_marks(value)
     for tag, texts in element.texts.items():
-        element.texts[tag] = [text.replace(_MARK, "\0") for text in texts]
+        element.texts[tag] = [_without_marks(text) for text in texts]
+
+
+def _without_marks(text: str) -> str:
+    return text.replace(_EXCLUDED, "\0").replace(_MARK_ITSELF, _MARK)

@@ -230,6 +230,12 @@ def unique_tags(tags: Iterable[str]) -> list[str]:
     return list(first_spellings.values())
 
 
+def tags_without(tags: Iterable[str], removed: Iterable[str]) -> list[str]:
+    """Return the tags that are not removed, ignoring case."""
+    folded = {fold_tag(tag) for tag in removed}
+    return [tag for tag in tags if fold_tag(tag) not in folded]
+
+
 def to_text(value: Value) -> str:
     """Join tags with commas."""
     if isinstance(value, str):

@@ -360,6 +360,8 @@ def test_a_character_that_xml_cannot_have_is_taken_out_of_a_file(app, document, 
         assert (report["skipped"], report["noted"]) == (0, 1)
         assert [entry["value"] for entry in report["entries"]] == ["a:1"]
         assert app.get("/?uri=a:1").json[0]["title"] == "é!"
-    body = document.replace("a:1", "a:3").replace(encoding, "utf-8").format("\U0010ffff").encode()
-    app.post("/-/import", body, {"Content-Type": "application/xml"})
-    assert app.get("/?uri=a:3").json[0]["title"] == "é\U0010ffff!"
+    legal = document.replace("a:1", "a:3").replace(encoding, "utf-8")
+    body = legal.format("\U0010ffff&#x10FFFF;0&#1114111;1&#x0000001;").encode()
+    report = app.post("/-/import", body, {"Content-Type": "application/xml"}).json
+    assert report["noted"] == 1
+    assert app.get("/?uri=a:3").json[0]["title"] == "é\U0010ffff\U0010ffff0\U0010ffff1!"

@@ -1,7 +1,7 @@
 """Read the forms of the pages, and show a form again after an error."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from webob import Request
@@ -14,7 +14,7 @@ from formats.http.request import read_form
 from formats.http.response import OK, Response, respond_with
 from formats.http.routing import Service, path_of
 from formats.listing import Site
-from storage.bookmark import clean_value, fold_tag
+from storage.bookmark import clean_value
 from storage.errors import Invalid
 
 Fields = dict[str, Any]
@@ -72,9 +72,3 @@ def typed_tags(fields: Mapping[str, Any], what_to_write: str = "some") -> list[s
     if not tags:
         raise Invalid([("tags", f"are missing: write {what_to_write}")])
     return tags
-
-
-def tags_without(tags: Iterable[str], removed: Iterable[str]) -> list[str]:
-    """Return the tags that are not removed, ignoring case."""
-    folded = {fold_tag(tag) for tag in removed}
-    return [tag for tag in tags if fold_tag(tag) not in folded]

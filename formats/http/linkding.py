@@ -218,8 +218,11 @@ def _update_saved(stored: Bookmark, sent: Document) -> Bookmark:
 
 
 def _without_empty_texts(sent: Document) -> dict[str, object]:
-    texts = ("title", "description", "notes")
-    return {key: value for key, value in sent.items() if value or key not in texts}
+    changes = dict(sent)
+    for key in ("title", "description", "notes"):
+        if not changes.get(key):
+            changes.pop(key, None)
+    return changes
 
 
 def update(service: Service, request: Request, number: str) -> Response:

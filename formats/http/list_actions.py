@@ -14,7 +14,6 @@ from formats.http.form_handler import (
     checked_ids,
     form_handler,
     respond_page,
-    tags_without,
     typed_tags,
 )
 from formats.http.response import Response, see_other
@@ -150,7 +149,7 @@ def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Attempt]) -> 
 def _action_of(button: str, fields: Fields) -> _Action:
     match button:
         case "delete":
-            return _delete
+            return Transaction.delete
         case "add":
             return functools.partial(_add_tags, tags=typed_tags(fields))
         case "remove":
@@ -162,16 +161,12 @@ def _action_of(button: str, fields: Fields) -> _Action:
     raise Malformed("The form must say what to do: add, remove, read, unread or delete.")
 
 
-def _delete(transaction: Transaction, entry: Entry) -> None:
-    transaction.delete(entry)
-
-
 def _add_tags(transaction: Transaction, entry: Entry, tags: Sequence[str]) -> None:
     _set_tags(transaction, entry, [*entry.bookmark.tags, *tags])
 
 
 def _remove_tags(transaction: Transaction, entry: Entry, tags: Sequence[str]) -> None:
-    _set_tags(transaction, entry, tags_without(entry.bookmark.tags, tags))
+    _set_tags(transaction, entry, rules.tags_without(entry.bookmark.tags, tags))
 
 
 def _set_tags(transaction: Transaction, entry: Entry, tags: Sequence[str]) -> None:

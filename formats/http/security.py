@@ -73,8 +73,7 @@ class AccessControl:
         host = requested_host(request)
         if not self.tokens:
             self._check_host(request, host)
-        has_wrong_token = not is_owner and environ.get("HTTP_AUTHORIZATION")
-        if has_wrong_token:
+        if not is_owner and environ.get("HTTP_AUTHORIZATION"):  # A wrong token.
             self.failed_logins.log(client_address(environ))
         is_change = environ["REQUEST_METHOD"] not in SAFE_METHODS
         if is_change and self._may_be_cross_site(request, is_owner):

@@ -10,12 +10,12 @@ from formats.http.form_handler import (
     Fields,
     form_handler,
     respond_page,
-    tags_without,
     typed_tags,
 )
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address, with_query
+from storage.bookmark import tags_without
 from storage.errors import Malformed
 from storage.index import Entry
 from storage.query import Query, fold_tags
