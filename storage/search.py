@@ -157,7 +157,7 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    # Normalize first, as for stored tags.
+    # Stored tags are normalized before they are folded.
     return fold(normalize(text.strip()))
 
 
@@ -169,6 +169,7 @@ _REPLACEMENTS = str.maketrans(
         **dict.fromkeys(_DOUBLE_QUOTES, '"'),
         "−": "-",  # The minus sign.
         "\n": " ",
+        # Unicode does not decompose these letters:
         "ł": "l",
         "ø": "o",
         "đ": "d",
