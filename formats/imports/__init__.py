@@ -34,13 +34,14 @@ _GUESSED_BYTES_TEXT = "bytes that are not UTF-8, read as windows-1252"
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
     """Yield the entries of a file. Without `format`, the format is detected.
 
-    Raises Malformed before the first entry. A later error ends the entries with a skipped one.
+    Raises Malformed before the first entry. After a later error, a skipped entry has the reason.
     """
     if not format:
         format = detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
         entries = _add_missing_titles(entries, PurePath(file_name).stem)
+    # Outside `try`, so that an error before the first entry reaches the caller.
     yield from islice(entries, 1)
     try:
         yield from _limit_entries_without_bookmark(entries)

@@ -47,10 +47,6 @@ class _Row(NamedTuple):
     def text(self) -> str:
         return "".join(self.lines).rstrip("\n")
 
-    @property
-    def joined_cells(self) -> str:
-        return ", ".join(filter(None, self.cells))
-
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield an entry for each row. Raises Malformed without a column for uris."""
@@ -98,7 +94,8 @@ def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_R
     for number, line in lines:
         if line.isspace():
             continue
-        row = _read_row(number, line, lines, delimiter)
+        # If a quoted cell has line breaks, this takes its further lines from `lines`.
+        row = _take_row(number, line, lines, delimiter)
         if row.error:
             yield row._replace(lines=[line])
             # An unclosed quotation mark may have joined other rows, so read them singly.
@@ -120,33 +117,33 @@ def _read_single_lines(
     for number, line in enumerate(lines, first_number):
         if line.isspace():
             continue
-        row = _read_row(number, line, (), delimiter)
+        row = _take_row(number, line, (), delimiter)
         if not row.error and len(row.cells) < width:
             row = row._replace(cells=[], error=_PART_OF_ROW_TEXT)
         yield row
 
 
-def _read_row(
+def _take_row(
     number: int, line: str, further_lines: Iterable[tuple[int, str]], delimiter: str
 ) -> _Row:
-    """Read the row that begins with `line`. Its quoted cells may continue in further lines."""
+    """Read the row that begins with `line`, and take the further lines of its quoted cells."""
     row_lines: list[str] = []
     lines = _keep_lines(chain([(number, line)], further_lines), row_lines)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    cells: list[str] = []
     error = ""
     try:
-        cells = next(reader)
-    except Malformed as too_large:
+        cells = next(csv.reader(lines, delimiter=delimiter, strict=True))
+    except Malformed as too_large:  # Raised by `_keep_lines`.
+        cells = []
         error = str(too_large)
     except csv.Error as misplaced_quote:
-        error = f"has a misplaced quotation mark: {misplaced_quote}"
+        # Without `strict`, csv.reader reads the first line whatever its quotation marks.
         cells = next(csv.reader([line], delimiter=delimiter))
+        error = f"has a misplaced quotation mark: {misplaced_quote}"
     return _Row(number, row_lines, cells, error)
 
 
 def _keep_lines(lines: _NumberedLines, kept: list[str]) -> Iterator[str]:
-    """Yield the lines, and append each to `kept`."""
+    """Yield the lines of a row, and append each to `kept`. Raises Malformed for a large row."""
     size = 0
     for _, line in lines:
         kept.append(line)
@@ -165,7 +162,7 @@ class _Table:
     def read_entry(self, row: _Row) -> ImportedEntry:
         """Return an entry, skipped if the uri is missing or may be wrong."""
         if not row.cells:
-            return _skip(row, row.text, row.error)
+            return _skip(row, row.error)
         if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows.
             return ignored_entry(row.first_line)
         self._count_unused(row.cells)
@@ -178,16 +175,17 @@ class _Table:
         width = len(self._names)
         # Some programs omit empty cells at the end.
         if len(row.cells) < width and not _has_uri_on_one_line(fields):
-            return _skip(row, row.joined_cells, f"has {len(row.cells)} cells, not {width}")
+            return _skip(row, f"has {len(row.cells)} cells, not {width}")
         entry = entry_with_uri(row.first_line, fields)
         if entry.skip_reason:
-            return _skip(row, row.joined_cells, entry.skip_reason)
+            return _skip(row, entry.skip_reason)
         return entry
 
     def _count_unused(self, cells: Sequence[str]) -> None:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
-            is_own_field = self._is_own_export and name in FIELDS
-            if not is_own_field and not is_used(name, cell.strip()):
+            if self._is_own_export and name in FIELDS:
+                continue
+            if not is_used(name, cell.strip()):
                 self.unused_values.add(name or "a column without a name")
 
     def _fields_of_cells(self, cells: Sequence[str]) -> Fields:
@@ -199,31 +197,38 @@ class _Table:
 
 def _has_uri_on_one_line(fields: Fields) -> bool:
     uri = str(fields.get("uri", ""))
-    # An unclosed quotation mark makes csv.reader join the next lines to the uri.
+    # A line break shows that the uri's quotation mark is not closed, so it has other rows in it.
     return uri.strip() != "" and "\n" not in uri
 
 
 def _entry_with_misplaced_quote(row: _Row, fields: Fields) -> ImportedEntry:
     if _is_intact(str(fields.get("uri", "")), row):
         return ImportedEntry(row.first_line, {**fields, NOTE: row.error})
-    return _skip(row, row.text, row.error)
+    return _skip(row, row.error)
 
 
 def _is_intact(uri: str, row: _Row) -> bool:
     """Return whether the uri is intact although a quotation mark is misplaced."""
-    is_in_row = '"' not in uri and uri in row.text
-    if not URI.fullmatch(uri) or not is_in_row:
+    if not URI.fullmatch(uri):
+        return False
+    if '"' in uri:  # As in `https://a.example/"b`.
+        return False
+    if uri not in row.text:  # As in `"https://a.example/"b`, read as `https://a.example/b`.
         return False
     has_unclosed_quote = row.text.count('"') % 2 == 1
     is_last_cell = row.cells[-1].strip() == uri
-    # An unclosed quotation mark may have joined several cells to the last one.
-    return not (has_unclosed_quote and is_last_cell)
+    if has_unclosed_quote and is_last_cell:  # It may be several, as in `A,"https://a.example/,b`.
+        return False
+    return True
 
 
-def _skip(row: _Row, row_text: str, reason: str) -> ImportedEntry:
+def _skip(row: _Row, reason: str) -> ImportedEntry:
+    text = ", ".join(filter(None, row.cells))
+    if row.error:  # The cells are missing or may be wrong.
+        text = row.text
     if len(row.lines) > 1:
         reason = f"{reason}, up to line {row.first_line + len(row.lines) - 1}"
-    return ImportedEntry(row.first_line, {"title": row_text}, reason)
+    return ImportedEntry(row.first_line, {"title": text}, reason)
 
 
 def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> Fields:

@@ -22,14 +22,14 @@ _UNREADABLE_FILES = (
     (b"{\\rtf", "an RTF document: save it as plain text"),
 )
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# Markdown may begin with `[`, too: `["a"](uri)`, `[](uri)` or a footnote `[1]`.
+# Markdown may begin with `[`, too.
 _JSON = re.compile(
     r"""
     [\s\[]*                                 # Outer arrays.
     (?: \{ \s* ["}]                         # {"a" or {}
-      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # ["a", or ["a"]
-      | \[ \s* \d+ \s* ,                    # [1,
-      | \[ \s* \] (?! \( )                  # []
+      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # ["a", or ["a"] but not the link ["a"](uri)
+      | \[ \s* \d+ \s* ,                    # [1, but not the footnote [1]
+      | \[ \s* \] (?! \( )                  # [] but not the link [](uri)
     )
     """,
     re.VERBOSE,

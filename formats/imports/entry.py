@@ -48,16 +48,21 @@ def ignored_entry(place: Place) -> ImportedEntry:
     return ImportedEntry(place, {}, IGNORED)
 
 
-class UnusedValues(Counter[str]):
-    """How many values of each name an import does not use."""
+class UnusedValues:
+    """Counts the values that an import does not use, by their names."""
+
+    def __init__(self) -> None:
+        self._numbers = Counter[str]()
 
     def add(self, name: str, number: int = 1) -> None:
-        if name in self or len(self) < _MAX_UNUSED_NAMES:
-            self[name] += number
+        # Further names are not counted, because a file may have millions.
+        if name in self._numbers or len(self._numbers) < _MAX_UNUSED_NAMES:
+            self._numbers[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        if self:
-            yield note_of_unused_values(self)
+        """Yield a note on the values, if there are any."""
+        if self._numbers:
+            yield note_of_unused_values(self._numbers)
 
 
 def note_of_unused_values(numbers: Mapping[str, int]) -> ImportedEntry:

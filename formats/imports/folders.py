@@ -80,7 +80,7 @@ class Folders:
 
     def open(self, tags: Tags) -> None:
         all_tags = self.tags
-        # Deeper folders share one tuple, to save memory.
+        # A folder that adds no tag shares its parent's tuple, to save memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)

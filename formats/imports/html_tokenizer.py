@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 _BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
 
-# A part is about one entry, so an unclosed quotation mark damages only one.
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
+
+# The text is split into parts, each about one entry, so that an unclosed quotation mark damages
+# only one. A part begins at a <DT>, or at the tag of a list, separator, heading or link that is
+# the first in its line.
 _BEGINNING_OF_PART = re.compile(
     r"""
     <DT (?=[\s>])
-    # Or a tag at the beginning of a line.
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
-      (?! [^<>]* > \s* <IMG )       # Not a linked picture in a description.
+      (?! [^<>]* > \s* <IMG )       # Not <A HREF="a:b"><IMG SRC="c">, a picture in a description.
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -28,18 +30,19 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+# The value of TAGS="a,"b",c" with its inner quotation marks.
+_DOUBLE_QUOTED_VALUE = r"""
+    (?: [^"]++
+      | (?<= , ) " (?! [\s/>] )         # The mark before `b`, but not the last one of "a,".
+      | " (?= , )                       # The mark after `b`.
+    )*
+"""
 _ATTRIBUTE = re.compile(
-    r"""
+    rf"""
     [\s/"'=]*+                          # Stray characters.
     (?P<name> [^\s"'<>/=]++ )
     (?: \s*+ = \s*+
-      (?: " (?P<double_quoted>
-              (?: [^"]++
-                # The inner quotation marks of TAGS="a,"b",c" belong to the value.
-                | " (?= , )
-                | (?<= , ) " (?! [\s/>] )
-              )*
-            ) "
+      (?: " (?P<double_quoted> {_DOUBLE_QUOTED_VALUE} ) "
         | ' (?P<single_quoted> [^']*+ ) '
         | (?P<unquoted> [^\s>]*+ )      # Perhaps with an unclosed quotation mark.
       )
@@ -71,7 +74,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags of these names, and a token "part" at the beginning of each part."""
+    """Yield the tags of these names, and before those of each part a token "part"."""
     line = 1
     for part in _split_into_parts(text):
         yield from _tokenize_part(part, line, names)
@@ -89,28 +92,45 @@ def _split_into_parts(text: str) -> Iterator[str]:
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
     token = Token("part", line)
     texts: list[str] = []
-    position = 0
-    while tag := _TAG.search(part, position):
-        texts.append(part[position : tag.start()])
-        line += part.count("\n", position, tag.start())
-        position = tag.end()
-        name = tag[1].lower()
-        if name in names:
+    end = 0  # Of the last tag.
+    for tag in _find_tags(part, line, names):
+        texts.append(part[end : tag.start])
+        end = tag.end
+        if tag.name in names:
             yield token._replace(text="".join(texts))
             texts.clear()
-            attributes, position = _parse_attributes(part, position)
-            is_unclosed = position == len(part) and not part.endswith(">")
-            token = Token(name, line, attributes, is_unclosed)
-        elif name in _LINE_BREAK_TAGS:
-            _, position = _parse_attributes(part, position)
+            is_unclosed = end == len(part) and not part.endswith(">")
+            token = Token(tag.name, tag.line, tag.attributes, is_unclosed)
+        elif tag.name in _LINE_BREAK_TAGS:
             texts.append(_BREAK_MARK)
-        elif name.removeprefix("/") in _DROPPED_TAGS:
-            _, position = _parse_attributes(part, position)
-        elif not name.startswith(("!", "?")):  # Not a comment.
-            texts.append(tag[0])
-        line += part.count("\n", tag.start(), position)
-    texts.append(part[position:])
+    texts.append(part[end:])
     yield token._replace(text="".join(texts))
+
+
+class _Tag(NamedTuple):
+    name: str
+    line: int
+    start: int
+    end: int
+    attributes: Mapping[str, str] = {}
+
+
+def _find_tags(part: str, line: int, names: Container[str]) -> Iterator[_Tag]:
+    """Yield comments, and all tags but those that are text, such as `<int>`."""
+    start = 0
+    end = 0
+    while match := _TAG.search(part, end):
+        line += part.count("\n", start, match.start())
+        start = match.start()
+        end = match.end()
+        name = match[1].lower()
+        is_comment = name.startswith(("!", "?"))
+        is_known = name in names or name in _LINE_BREAK_TAGS
+        if is_comment:
+            yield _Tag(name, line, start, end)
+        elif is_known or name.removeprefix("/") in _DROPPED_TAGS:
+            attributes, end = _parse_attributes(part, end)
+            yield _Tag(name, line, start, end, attributes)
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:

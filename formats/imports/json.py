@@ -40,14 +40,6 @@ _BUILT_IN_FOLDERS = frozenset(
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
 _TAGS_BY_CONTAINER = {"pinnedLinks": ("starred",)}  # Linkwarden
-_TRASH = "trash"  # Vivaldi and Opera
-_FOLDER_TYPES = ("folder", "text/x-moz-place-container")
-
-# A deeper document would exceed Python's recursion limit.
-_MAX_DEPTH = 200
-# Two folders, each an object with an array.
-_DEPTH_OF_BROWSER_FOLDERS = 4
-_MAX_PARENTS = 20
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
 # For JSON Lines.
@@ -66,6 +58,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     reader = _Reader(document)
     yield from reader.read(document, _Position())
     yield from reader.unused_values.entries()
+
+
+# A deeper document would exceed Python's recursion limit.
+_MAX_DEPTH = 200
+# Browsers create folders only at the two outermost levels, each an object and an array.
+_DEPTH_OF_BROWSER_FOLDERS = 4
+_MAX_PARENTS = 20
+_TRASH = "trash"  # Vivaldi and Opera
 
 
 class _Position(NamedTuple):
@@ -113,15 +113,17 @@ class _Reader:
     def _read_folder(
         self, members: Members, containers: Members, position: _Position
     ) -> Iterator[ImportedEntry]:
-        details = {name: value for name, value in members.items() if name not in containers}
-        self._count_unused(details)
+        other_members = {name: members[name] for name in members if name not in containers}
+        self._count_unused(other_members)
         tags = (position.tags + self._tags_of_folder(members, position))[:MAX_TAGS]
         for name, value in containers.items():
             inner_tags = tags + _TAGS_BY_CONTAINER.get(name, ())
             entries = self.read(value, position.of_member(name, inner_tags))
             if name == _TRASH:
-                entries = map(_ignore, entries)
-            yield from entries
+                for entry in entries:
+                    yield ignored_entry(entry.place)
+            else:
+                yield from entries
 
     def _read_entry(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
         """Yield an entry, unless the object is an empty folder."""
@@ -129,7 +131,7 @@ class _Reader:
         if entry.skip_reason == NO_URI:
             if position.depth == 0:
                 raise Malformed(f"The JSON object has no uri. {_ADVICE}")
-            if position.name in _FOLDER_LISTS or members.get("type") in _FOLDER_TYPES:
+            if _is_empty_folder(members, position):
                 return
         yield entry
 
@@ -148,7 +150,7 @@ class _Reader:
             self.unused_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> Tags:
-        # Without children, the outermost object is an account, with the user's name.
+        # The outermost object of Linkwarden is an account, with the user's name.
         if position.depth == 0 and "children" not in members:
             return ()
         if _is_built_in(members, position):
@@ -176,10 +178,6 @@ class _Reader:
         return tags[:MAX_TAGS]
 
 
-def _ignore(entry: ImportedEntry) -> ImportedEntry:
-    return ignored_entry(entry.place)
-
-
 class _ListedFolder(NamedTuple):
     """A folder to which entries refer by its id."""
 
@@ -198,6 +196,7 @@ def _read_listed_folders(document: object) -> dict[object, _ListedFolder]:
 
 
 def _listed_objects(document: object) -> Iterator[Members]:
+    """Yield the objects with an id in the document's lists of folders."""
     if not isinstance(document, dict):
         return
     for name in _FOLDER_LISTS & document.keys():
@@ -212,22 +211,27 @@ def _is_id(value: object) -> bool:
 
 
 def _find_containers(members: Members, position: _Position) -> Members:
-    """Return the members that contain entries or folders; empty for an entry."""
+    """Return the members with the entries and folders of a folder, or {} for an entry."""
     is_outermost = position.depth == 0
     # The outermost object may be an account with an address.
     if not is_outermost and has_address(members):
         return {}
     containers = {}
     for name, value in members.items():
-        if _is_container(name, value) or (is_outermost and _is_outermost_container(name, value)):
+        if _is_container(name, value):
             containers[name] = value
+        elif is_outermost and _is_container_of_document(name, value):
+            containers[name] = value
+    if containers:
+        return containers
     # Tab Session Manager writes `{"1": {…}, "2": {…}}`.
-    if not containers and all(isinstance(value, dict) for value in members.values()):
+    if all(isinstance(value, dict) for value in members.values()):
         return members
-    return containers
+    return {}
 
 
 def _is_container(name: str, value: object) -> bool:
+    """Return whether a member contains entries or folders, such as `"children": [{…}]`."""
     if isinstance(value, dict):
         return name in _BUILT_IN_FOLDERS
     if not isinstance(value, list):
@@ -238,21 +242,29 @@ def _is_container(name: str, value: object) -> bool:
     return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 
 
-def _is_outermost_container(name: str, value: object) -> bool:
+def _is_container_of_document(name: str, value: object) -> bool:
+    """As `_is_container`, for members that only the outermost object has."""
     if isinstance(value, list):
-        return name in _FOLDER_LISTS
-    return isinstance(value, dict) and name in _ENTRY_LISTS
+        return name in _FOLDER_LISTS  # `"lists": []`
+    return isinstance(value, dict) and name in _ENTRY_LISTS  # `"bookmarks": {…}`
+
+
+def _is_empty_folder(members: Members, position: _Position) -> bool:
+    """Return whether an object without containers is a folder."""
+    if position.name in _FOLDER_LISTS:
+        return True
+    return members.get("type") in ("folder", "text/x-moz-place-container")
 
 
 def _is_built_in(members: Members, position: _Position) -> bool:
-    conditions = [
-        position.name in _BUILT_IN_FOLDERS,
-        "root" in members,  # Firefox
-        "folderType" in members,  # Chromium
-        members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"),  # Chromium's API
-        title_of(members).startswith("[xbs] "),  # xBrowserSync
-    ]
-    return any(conditions)
+    """Return whether a browser created the folder."""
+    if position.name in _BUILT_IN_FOLDERS:
+        return True
+    if "root" in members or "folderType" in members:  # Firefox or Chromium
+        return True
+    if members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"):  # Chromium's API
+        return True
+    return title_of(members).startswith("[xbs] ")  # xBrowserSync
 
 
 def _is_from_own_export(members: Members) -> bool:

@@ -9,13 +9,19 @@ from storage.bookmark import Fields, split_tags
 
 # In these patterns, `++` never backtracks, so the search time is linear.
 
-# A target may have three levels of parentheses, such as `javascript:a(b(c()))`.
-_CHARACTERS = r"[^()\\]++ | \\."
-_INNERMOST_PARENTHESES = rf"\( (?: {_CHARACTERS} )* \)"
-_INNER_PARENTHESES = rf"\( (?: {_CHARACTERS} | {_INNERMOST_PARENTHESES} )* \)"
-_PARENTHESES = rf"\( (?: {_CHARACTERS} | {_INNER_PARENTHESES} )* \)"
-_TARGET = rf"(?: {_CHARACTERS} | {_PARENTHESES} )*"
-# A title may have brackets, such as `a [b]`.
+
+def _text_pattern(levels: int) -> str:
+    """Return a pattern of a text with nested parentheses: `a(b())` has two levels."""
+    characters = r"[^()\\]++ | \\."
+    pattern = characters
+    for _ in range(levels):
+        pattern = rf"{characters} | \( (?: {pattern} )* \)"
+    return rf"(?: {pattern} )*"
+
+
+# Such as `javascript:a(b(c()))`.
+_TARGET = _text_pattern(levels=3)
+# Such as `a [b]`.
 _TITLE = r"(?: [^\[\]\\]++ | \\. | \[ [^\[\]]*+ \] )*"
 _LINK = re.compile(
     rf"""
@@ -27,7 +33,9 @@ _LINK = re.compile(
 )
 # `![text](target)`
 _PICTURE = re.compile(rf"! \[ (?P<text> [^\[\]]* ) \] \( {_TARGET} \)", re.VERBOSE)
+# `` `[x](y)` ``
 _CODE = re.compile(r"`[^`]*`")
+# `<img src="a.png">`
 _HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
 # `https://a.example/b_(c)` in `(see https://a.example/b_(c).)`
 _BARE_ADDRESS = re.compile(
@@ -39,6 +47,7 @@ _BARE_ADDRESS = re.compile(
     re.VERBOSE,
 )
 _ESCAPED_PUNCTUATION = re.compile(r"\\([!-/:-@\[-`{-~])")  # ASCII, such as `\_`.
+# `## Travel`
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 
 
@@ -64,33 +73,29 @@ def find_links(line: str) -> Iterator[Fields]:
     first = _LINK.search(text)
     if not first:
         return
-    fields = _link_fields(first) | {"tags": split_tags(tags.removesuffix("-->"))}
+    fields = _link_fields(first)
+    fields["tags"] = split_tags(tags.removesuffix("-->"))
     second = _LINK.search(text, first.end())
-    if second:
-        yield from _read_several_links(text, first, second, fields)
-    else:
-        yield from _read_single_link(text, first, fields)
-
-
-def _read_single_link(text: str, link: re.Match[str], fields: Fields) -> Iterator[Fields]:
-    """Yield the link, which all text after it describes, and the addresses before it."""
-    description = _without_marks(text[link.end() :])
+    description = _description_of_first(text, first, second)
     if description:
         fields["description"] = description
     yield fields
-    yield from _find_bare_addresses(text[: link.start()])
+    if second:
+        yield from map(_link_fields, _LINK.finditer(text, second.start()))
+        yield from _find_bare_addresses(text)
+    else:
+        # The addresses after a single link are in its description.
+        yield from _find_bare_addresses(text[: first.start()])
 
 
-def _read_several_links(
-    text: str, first: re.Match[str], second: re.Match[str], fields: Fields
-) -> Iterator[Fields]:
-    """Yield all links and addresses. The text between the first two links describes the first."""
+def _description_of_first(text: str, first: re.Match[str], second: re.Match[str] | None) -> str:
+    """Return the text up to the second link, or all the text after a single link."""
+    if not second:
+        return _without_marks(text[first.end() :])
     description = _without_marks(text[first.end() : second.start()])
     if " " in description:  # More than a word such as "and".
-        fields["description"] = description
-    yield fields
-    yield from map(_link_fields, _LINK.finditer(text, second.start()))
-    yield from _find_bare_addresses(text)
+        return description
+    return ""
 
 
 def _find_bare_addresses(text: str) -> Iterator[Fields]:

@@ -10,7 +10,7 @@ Members = dict[str, object]
 
 WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # `no_tag` is Diigo's.
 
-# The used members of objects inside an entry.
+# The used members of objects inside an entry, such as `{"content": {"url": "a:b"}}`.
 _INNER_NAMES = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
 _NAMES_OF_ONE_PROGRAM = ("root", "folderType", "lists", "annos", "pinnedBy")
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
@@ -117,16 +117,29 @@ def _folder_of_entry(name: str, value: object) -> str:
 def count_unused_members(members: Members) -> Iterator[tuple[str, int]]:
     """Yield the names of the unused members, and how many values each has."""
     for name, value in members.items():
-        if name in _NAMES_OF_ONE_PROGRAM or is_used(name, value) or _folder_of_entry(name, value):
+        if _counts_as_used(name, value):
             continue
         if name in _INNER_NAMES and isinstance(value, dict):
-            for inner_name, inner_value in value.items():
-                if inner_value and inner_name not in _INNER_NAMES[name]:
-                    yield f"{name}.{inner_name}", 1
+            for inner_name in _unused_inner_names(name, value):
+                yield f"{name}.{inner_name}", 1
         elif isinstance(value, list):
             yield name, len(value)
         else:
             yield name, 1
+
+
+def _counts_as_used(name: str, value: object) -> bool:
+    if name in _NAMES_OF_ONE_PROGRAM:
+        return True
+    if _folder_of_entry(name, value):
+        return True
+    return is_used(name, value)
+
+
+def _unused_inner_names(name: str, inner_members: Members) -> Iterator[str]:
+    for inner_name, inner_value in inner_members.items():
+        if inner_value and inner_name not in _INNER_NAMES[name]:
+            yield inner_name
 
 
 def flatten_repository(members: Members) -> Members:

@@ -56,11 +56,13 @@ def declared_charset(data: bytes) -> str:
     return meta[1].decode("ascii", "replace")
 
 
+# An entry is a link, perhaps with a description: `<DT><A HREF="a:b">title</A> <DD>text`.
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_LISTS = frozenset(["dl", "ul", "ol"])
-_ENDS_OF_LISTS = frozenset(["/dl", "/ul", "/ol"])
-# Other tags end an entry such as `<A HREF="a:b">title</A> <DD>description`.
+_LISTS = frozenset("dl ul ol".split())
+_ENDS_OF_LISTS = frozenset("/dl /ul /ol".split())
+# These tags do not end an entry. All others do.
 _TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
+# In a description, these do not end an entry either: they are dropped, and their text is kept.
 _MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())
 _OTHER_TAGS = frozenset("a dt hr /h1 /h2 /h3 /h4 /h5 /h6".split())
 _ALL_TAGS = _HEADINGS | _LISTS | _ENDS_OF_LISTS | _TAGS_IN_ENTRY | _OTHER_TAGS
@@ -87,7 +89,10 @@ def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
     description: list[str] = []
     is_in_description = False
     for token in tokens:
-        is_in_description = _is_in_description(token, current, is_in_description)
+        if token.name == "dd":
+            is_in_description = current.name == "a"  # The description of a folder is dropped.
+        elif token.name not in _MARKUP_IN_DESCRIPTION:
+            is_in_description = False
         if is_in_description:
             description.append(token.text)
         elif token.name not in _TAGS_IN_ENTRY:
@@ -95,12 +100,6 @@ def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
             current = token
             description = []
     yield _Item(current, "".join(description), is_cut_off=current.is_unclosed)
-
-
-def _is_in_description(token: Token, current: Token, was_in_description: bool) -> bool:
-    if token.name == "dd":
-        return current.name == "a"  # The description of a folder is dropped.
-    return was_in_description and token.name in _MARKUP_IN_DESCRIPTION
 
 
 class _Reader:

@@ -11,7 +11,7 @@ from formats.xml import Collector, read_elements
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each post or outline with an address.
 
-    Raises Malformed after the entries before an error.
+    Raises Malformed at an error, after the entries above it.
     """
     collector = Collector("outline", ("post",))
     folders = Folders()
@@ -24,7 +24,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            folders.open(tags=())  # For the outlines inside this one.
+            # Its inner outlines are one level deeper, but get no tag from it.
+            folders.open(tags=())
         else:
             name = element.attributes.get("text", "")
             folders.open(folder_tags(name, is_top_level=element.level == 0))

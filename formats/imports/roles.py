@@ -1,4 +1,8 @@
-"""Find what a column or JSON member means, its role, by its name."""
+"""Read the fields of a bookmark from named values, such as the cells of a row.
+
+The name of a value tells its role: a field such as "uri", a state such as "unread", or "folder",
+"time" or "ignored".
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -7,6 +11,8 @@ from typing import Any
 from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
 from formats.imports.folders import Tags, folder_tags, list_tags, merge_tags
 from storage.bookmark import Fields
+
+# --- Roles by names ---
 
 # Names in lower case, without spaces, `_` and `-`.
 _NAMES = {
@@ -23,7 +29,7 @@ _NAMES = {
     "archived": "archived isarchived",
     "shared": "shared",
     "status": "status state location",
-    "time": "time",  # The creation time or a duration.
+    "time": "time",  # A creation time in some exports, a duration in others.
     "ignored": "id guid uuid index type typecode parentid",
 }
 # The first name counts. For example, GitHub's `url` is an address of its API, unlike `htmlurl`.
@@ -37,15 +43,116 @@ _NAMES_BY_PREFERENCE = {
     "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
     "timeupdated dateupdated lastupdate lastupdated",
 }
-_ROLE_BY_NAME: dict[str, str] = {}
-for _role, _names in (_NAMES | _NAMES_BY_PREFERENCE).items():
-    _ROLE_BY_NAME.update(dict.fromkeys(_names.split(), _role))
+
+
+def _index_roles() -> dict[str, str]:
+    role_by_name = {}
+    for role, names in (_NAMES | _NAMES_BY_PREFERENCE).items():
+        for name in names.split():
+            role_by_name[name] = role
+    return role_by_name
+
+
+_ROLE_BY_NAME = _index_roles()
 _PREFERRED_NAMES = " ".join(_NAMES_BY_PREFERENCE.values()).split()
 _RANK_BY_NAME = {name: rank for rank, name in enumerate(_PREFERRED_NAMES)}
+
+
+def role_of(name: str) -> str:
+    """Return a role, such as `uri` for the name `Link`, or "" for an unknown name."""
+    return _ROLE_BY_NAME.get(_normalize(name), "")
+
+
+def _normalize(name: str) -> str:
+    return name.lower().replace(" ", "").replace("_", "").replace("-", "")
+
+
+# --- Values by roles ---
+
 _TEXT_ROLES = ("uri", "title", "description", "folder")
+
+
+def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, list[Any]]:
+    """Return the non-empty values by role, those with preferred names first."""
+    values_by_role = defaultdict[str, list[Any]](list)
+    for name, value in sorted(members, key=_rank_of):
+        role = role_of(name)
+        if _is_empty(role, value) or not _has_usable_type(role, value):
+            continue
+        # The JSON parser reads integers as floats.
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        values_by_role[role].append(value)
+    return values_by_role
+
+
+def _rank_of(member: tuple[str, object]) -> int:
+    """Return a number that is smaller for a preferred name."""
+    name, _ = member
+    return _RANK_BY_NAME.get(_normalize(name), 0)
+
+
+def _is_empty(role: str, value: object) -> bool:
+    return not value and role != "read"  # `"read": 0` means unread.
+
+
+def _has_usable_type(role: str, value: object) -> bool:
+    if role in _TEXT_ROLES:
+        return isinstance(value, str)
+    return role != ""
+
+
+def is_used(name: str, value: object) -> bool:
+    """Return whether the import uses a value of this name. Empty values count as used."""
+    role = role_of(name)
+    if _is_empty(role, value):
+        return True
+    if role in ("created", "modified"):
+        return not is_flag(value)  # `saved` may be a date or a flag.
+    if role == "time":
+        return parse_plausible_date(value) is not None
+    return _has_usable_type(role, value)
+
+
+# --- Fields ---
+
+
+def read_fields(
+    members: Iterable[tuple[str, object]],
+    split_tags: Callable[[Any], Iterable[object]],
+    tags_of_folders: Tags = (),
+) -> Fields:
+    """Return the fields of a bookmark. `split_tags` returns the tags in a value."""
+    values = _group_by_role(members)
+    own_tags: list[object] = []
+    for value in values["tags"]:
+        own_tags += split_tags(value)
+    further_tags = _tags_of_states(values) + _tags_of_paths(values["folder"])
+    fields = {
+        "uri": _first(values["uri"]),
+        "title": _first(values["title"]),
+        "description": _join_distinct(values["description"]),
+        "tags": merge_tags(own_tags, (*further_tags, *tags_of_folders)),
+        "created": _first_date(values["created"], values["time"]),
+        "modified": _first_date(values["modified"], ()),
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _first(texts: Sequence[str]) -> str:
+    if texts:
+        return texts[0]
+    return ""
+
+
+def _join_distinct(texts: Iterable[str]) -> str:
+    distinct = dict.fromkeys(map(str.strip, texts))
+    return "\n\n".join(filter(None, distinct))
+
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
+# The tags for the values of each role.
 _STATE_TAGS = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {
@@ -65,92 +172,6 @@ _STATE_TAGS = {
         "archived": "archived",
     },
 }
-
-
-def role_of(name: str) -> str:
-    """Return a role, such as `uri` for the name `Link`, or "" for an unknown name."""
-    return _ROLE_BY_NAME.get(_normalize(name), "")
-
-
-def _normalize(name: str) -> str:
-    return name.lower().replace(" ", "").replace("_", "").replace("-", "")
-
-
-def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, list[Any]]:
-    """Return the non-empty values by role, those with preferred names first."""
-    values_by_role = defaultdict[str, list[Any]](list)
-    for name, value in sorted(members, key=_rank_of):
-        role = role_of(name)
-        if _is_empty(role, value) or not _has_usable_type(role, value):
-            continue
-        # The JSON parser reads integers as floats.
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        values_by_role[role].append(value)
-    return values_by_role
-
-
-def _is_empty(role: str, value: object) -> bool:
-    return not value and role != "read"  # `"read": 0` means unread.
-
-
-def _has_usable_type(role: str, value: object) -> bool:
-    if role in _TEXT_ROLES:
-        return isinstance(value, str)
-    return bool(role)
-
-
-def _rank_of(member: tuple[str, object]) -> int:
-    name, _ = member
-    return _RANK_BY_NAME.get(_normalize(name), 0)
-
-
-def is_used(name: str, value: object) -> bool:
-    """Return whether the import uses a value of this name. Empty values count as used."""
-    role = role_of(name)
-    if _is_empty(role, value):
-        return True
-    if role in ("created", "modified"):
-        return not is_flag(value)  # `saved` may be a date or a flag.
-    if role == "time":
-        return parse_plausible_date(value) is not None
-    return _has_usable_type(role, value)
-
-
-def read_fields(
-    members: Iterable[tuple[str, object]],
-    split_tags: Callable[[Any], Iterable[object]],
-    tags_of_folders: Tags = (),
-) -> Fields:
-    """Return the fields in columns or members.
-
-    `split_tags` returns the tags in a value.
-    """
-    values = _group_by_role(members)
-    own_tags: list[object] = []
-    for value in values["tags"]:
-        own_tags += split_tags(value)
-    further_tags = (*_tags_of_states(values), *_tags_of_paths(values["folder"]), *tags_of_folders)
-    fields = {
-        "uri": _first(values["uri"]),
-        "title": _first(values["title"]),
-        "description": _join_distinct(values["description"]),
-        "tags": merge_tags(own_tags, further_tags),
-        "created": _first_date(values["created"], values["time"]),
-        "modified": _first_date(values["modified"], ()),
-    }
-    return {name: value for name, value in fields.items() if value}
-
-
-def _first(texts: Sequence[str]) -> str:
-    if texts:
-        return texts[0]
-    return ""
-
-
-def _join_distinct(texts: Iterable[str]) -> str:
-    distinct = dict.fromkeys(map(str.strip, texts))
-    return "\n\n".join(filter(None, distinct))
 
 
 def _tags_of_states(values_by_role: defaultdict[str, list[Any]]) -> list[str]:

@@ -11,13 +11,14 @@ from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import Fields
 from storage.errors import Malformed
 
+# Windows adds a section [{000214A0-…}] to `.url` files.
+_SECTION_OF_WINDOWS = r"\{000214.*"
+_BLANK_LINES_AND_COMMENTS = r"(?: \s | [#;].*\n )*"
 SHORTCUT_BEGINNING = re.compile(
-    r"""
+    rf"""
     bplist00                    # A binary property list.
-    | (?: \s | [#;].*\n )*      # Or a section, perhaps below comments.
-      \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT
-          | \{000214.*         # Windows adds [{000214A0-…}] to `.url` files.
-          ) \]
+    | {_BLANK_LINES_AND_COMMENTS}
+      \[ (?: InternetShortcut | Desktop\ Entry | DEFAULT | {_SECTION_OF_WINDOWS} ) \]
       (?! \( )                  # Not a Markdown link.
     """,
     re.VERBOSE | re.IGNORECASE,

@@ -30,7 +30,7 @@ _NO_COLUMN_TEXT = (
 )
 _NO_URI_TEXT = "does not begin with a uri"
 _AMBIGUOUS_TEXT = "has two readings: write one address in a line, with a tab before its title"
-_MAX_EXAMINED_LINES = 100
+_MAX_EXAMINED_LINES = 100  # Or entries.
 _MAX_EXAMINED_CHARACTERS = 1000
 
 
@@ -43,7 +43,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def is_list(text: str) -> bool:
-    """Return whether any of the first lines has an address. Raises Malformed for a table."""
+    """Return whether any of the first entries has an address. Raises Malformed for a table."""
     entries = islice(_read_text(text), _MAX_EXAMINED_LINES)
     return any(not entry.skip_reason for entry in entries)
 
@@ -51,7 +51,7 @@ def is_list(text: str) -> bool:
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
     # A title in a list may look like a link of Org or Markdown.
-    other_lines = [line for line in beginning if not _read_form_of_list(line)]
+    other_lines = [line for line in beginning if not _parse_line_of_list(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
     if any(map(markdown.has_link, other_lines)):
@@ -64,7 +64,8 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
         line = line.strip()
         if line:
-            # `re` holds the GIL while it searches, so cut lines that are too large anyway.
+            # A longer line is refused later. Cut it, because a search in it would block other
+            # threads. One character more than allowed shows that it was too long.
             yield number, line[: MAX_ENTRY + 1]
 
 
@@ -72,12 +73,11 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
     for number, line in _numbered_lines(text):
         if line.startswith("#"):  # A comment.
             continue
+        substitute = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
         is_rule = not any(map(str.isalnum, line))  # Such as `---`.
         if is_rule:
-            if_no_link = ignored_entry(number)
-        else:
-            if_no_link = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
-        yield from _read_line(number, line, (), if_no_link)
+            substitute = ignored_entry(number)
+        yield from _entries_or(substitute, _entries_of_line(number, line, ()))
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
@@ -107,16 +107,23 @@ def _read_document(
         if heading:
             level = heading.level - 1
             headings.close_to(level)
-            yield from _read_line(number, heading.text, headings.tags, if_no_link=None)
+            yield from _entries_of_line(number, heading.text, headings.tags)
             headings.open_at(level, heading.tags)
         else:
-            yield from _read_line(number, line, headings.tags, if_no_link=ignored_entry(number))
+            entries = _entries_of_line(number, line, headings.tags)
+            yield from _entries_or(ignored_entry(number), entries)
 
 
-def _read_line(
-    number: int, line: str, tags: Tags, if_no_link: ImportedEntry | None
+def _entries_or(
+    substitute: ImportedEntry, entries: Iterator[ImportedEntry]
 ) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link of a line, or `if_no_link`."""
+    """Yield the entries, or the substitute if there are none."""
+    yield next(entries, substitute)
+    yield from entries
+
+
+def _entries_of_line(number: int, line: str, tags: Tags) -> Iterator[ImportedEntry]:
+    """Yield an entry for each link of a line, or a skipped one for text that may be a link."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -126,12 +133,8 @@ def _read_line(
         if tags:
             fields["tags"] = merge_tags(fields.get("tags", []), tags)
         yield entry_with_uri(number, fields)
-    if has_link:
-        return
-    if "://" in line:
+    if not has_link and "://" in line:
         yield ImportedEntry(number, {"uri": line}, _AMBIGUOUS_TEXT)
-    elif if_no_link:
-        yield if_no_link
 
 
 def _refuse_table(lines: list[str]) -> None:
@@ -167,7 +170,7 @@ _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and 
 
 
 def _find_links(line: str) -> Iterator[Fields]:
-    fields = _read_form_of_list(line)
+    fields = _parse_line_of_list(line)
     if fields:
         yield fields
         return
@@ -177,21 +180,20 @@ def _find_links(line: str) -> Iterator[Fields]:
     elif markdown.has_link(item):
         yield from markdown.find_links(item)
     elif item.count("://") < 2:
-        fields = _read_form_with_one_address(item)
-        if fields:
-            yield fields
+        yield from _find_one_link(item)
 
 
-def _read_form_of_list(line: str) -> Fields | None:
+def _parse_line_of_list(line: str) -> Fields | None:
+    """Return the fields of a line that is not Org or Markdown, even with a title like `[a](b)`."""
     return _read_own_export(line) or _read_onetab(line) or _read_uri(line)
 
 
-def _read_form_with_one_address(line: str) -> Fields | None:
+def _find_one_link(line: str) -> Iterator[Fields]:
     for read in (_read_newsboat, _read_uri_and_title, _read_title_and_uri, _read_uri):
         fields = read(line)
         if fields:
-            return fields
-    return None
+            yield fields
+            return
 
 
 def _read_uri(line: str) -> Fields | None:

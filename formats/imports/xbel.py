@@ -14,7 +14,7 @@ from storage.bookmark import Fields, split_tags
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each bookmark, alias and separator.
 
-    Raises Malformed after the entries before an error.
+    Raises Malformed at an error, after the entries above it.
     """
     folders = Folders()
     for element in read_elements(data, xbel.new_collector(), ("xbel",)):
@@ -48,10 +48,9 @@ def _bookmark_fields(element: Element, tags_of_folders: Tags) -> Fields:
     fields = xbel.element_fields(element)
     time = "".join(element.texts.get(xbel.KDE_TIME, ()))
     members = fields | {"tags": _own_tags(element), "time": time}
-    # `read_fields` returns the valid dates.
-    fields.pop("created", None)
-    fields.pop("modified", None)
-    return fields | read_fields(members.items(), list, tags_of_folders)
+    # `read_fields` drops dates such as `n/a`, so take no dates from `fields`.
+    others = {name: fields[name] for name in fields if name not in ("created", "modified")}
+    return others | read_fields(members.items(), list, tags_of_folders)
 
 
 def _own_tags(element: Element) -> list[str]:
