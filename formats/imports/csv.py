@@ -136,7 +136,7 @@ def _take_row(
         cells = []
         error = str(too_large)
     except csv.Error as misplaced_quote:
-        # Without `strict`, csv.reader reads the first line whatever its quotation marks.
+        # Without `strict`, csv.reader accepts any quotation marks. Read the first line alone.
         cells = next(csv.reader([line], delimiter=delimiter))
         error = f"has a misplaced quotation mark: {misplaced_quote}"
     return _Row(number, row_lines, cells, error)

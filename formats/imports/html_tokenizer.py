@@ -108,15 +108,17 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
 
 
 class _Tag(NamedTuple):
+    """A tag or comment, and its place in a part."""
+
     name: str
-    line: int
+    line: int  # Of the file.
     start: int
     end: int
     attributes: Mapping[str, str] = {}
 
 
 def _find_tags(part: str, line: int, names: Container[str]) -> Iterator[_Tag]:
-    """Yield comments, and all tags but those that are text, such as `<int>`."""
+    """Yield the tags that are not text, unlike the `<int>` in `list<int>`, and the comments."""
     start = 0
     end = 0
     while match := _TAG.search(part, end):

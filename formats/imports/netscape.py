@@ -60,7 +60,7 @@ def declared_charset(data: bytes) -> str:
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _LISTS = frozenset("dl ul ol".split())
 _ENDS_OF_LISTS = frozenset("/dl /ul /ol".split())
-# These tags do not end an entry. All others do.
+# These tags end the text before them, but not the entry. All others end it, too.
 _TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
 # In a description, these do not end an entry either: they are dropped, and their text is kept.
 _MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())
