@@ -256,6 +256,10 @@ def test_a_change_of_a_private_bookmark_changes_no_response_to_a_visitor(app):
     assert app.get("/").headers["Last-Modified"] > last_modified
     for one, two in zip(responses(), before, strict=True):
         assert one != two
+    last_modified = app.get("/").headers["Last-Modified"]
+    time.sleep(1.1)
+    app.post_json("/pub1", {"tags": ["private"]}, headers=BEARER)
+    assert app.get("/").headers["Last-Modified"] > last_modified
 
 
 @pytest.mark.parametrize("public", [{}, {"pub9": PUBLIC["pub1"]}], ids=["empty", "one"])

@@ -10,7 +10,7 @@ import pytest
 import formats
 from formats.commands import EXPORT_SUFFIXES
 from storage import files
-from storage.errors import Busy, Unavailable
+from storage.errors import Busy, Invalid, Unavailable
 from storage.transaction import Transaction
 
 PAGE = {"Accept": "text/html"}
@@ -262,7 +262,8 @@ def test_a_form_without_a_deleted_bookmark_does_nothing(app, path):
     # Another request may have emptied the trash faster.
     status = 409 if path == "/-/restore" else 303
     for selected in ("", "../a", "active"):
-        app.post(path, {"selected": selected}, headers=PAGE, status=status)
+        response = app.post(path, {"selected": selected}, headers=PAGE, status=status)
+        assert status == 409 or response.location.endswith("?erased=0")
     assert len(app.get("/").json) == 1
 
 
@@ -363,6 +364,8 @@ def test_a_service_that_keeps_nothing_offers_no_way_back(data, client):
     page = delete_with_a_form(app, "a")
     assert "Deleted:" in page.html.main.text and "/-/restore" not in page.text
     assert list((data / "bookmarks").iterdir()) == []
+    with pytest.raises(Invalid, match="must be 0 days or more"):
+        client(keep_deleted=-1)
 
 
 def test_addresses_in_descriptions_are_links(app, add):
