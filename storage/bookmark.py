@@ -141,7 +141,7 @@ def _check_item(index: int, value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def _check_short_tag(trimmed: str) -> str:
-    """The cache makes equal tags one object, which saves memory."""
+    """Check a tag. The cache makes equal tags one object, which saves memory."""
     tag = _normalize(trimmed, MAX_TAG)
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
@@ -295,7 +295,7 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
 
 
 def create(fields: Fields, id: str) -> Bookmark:
-    """Raises Invalid without a uri."""
+    """Return a new bookmark. Raises Invalid without a uri."""
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
     values = fields.copy()
@@ -310,7 +310,7 @@ def create(fields: Fields, id: str) -> Bookmark:
 
 
 def update(bookmark: Bookmark, fields: Fields) -> Bookmark:
-    """Returns the same object if no value differs."""
+    """Return the changed bookmark, or the same object if no value differs."""
     changes = {name: fields[name] for name in WRITABLE_FIELDS if name in fields}
     changed = msgspec.structs.replace(bookmark, **changes)
     if not changed.title:
@@ -360,7 +360,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def fold_tag(tag: str) -> str:
-    """The cache makes equal tags one object, which saves memory."""
+    """Remove case. The cache makes equal tags one object, which saves memory."""
     return fold(tag)
 
 

@@ -28,7 +28,7 @@ class Unreadable(StorageError):
         )
 
 
-MAX_ERRORS = 20
+MAX_ERRORS = 20  # A small request must not get a huge response.
 
 
 class Invalid(StorageError):

@@ -240,7 +240,7 @@ def remove(name: str, folder: int) -> None:
 
 
 def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextManager[int]:
-    """Like `open_file`. Raises OSError."""
+    """Open a folder for a `with` block. Raises OSError."""
     return open_file(path, _FOLDER_FLAGS, folder)
 
 

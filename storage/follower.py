@@ -103,7 +103,7 @@ class Follower:
         return ids
 
     def is_up_to_date(self) -> bool:
-        """Needs no mutex. Raises Unavailable."""
+        """Return whether the index is up to date. Needs no mutex. Raises Unavailable."""
         if self.watch.may_have_changed():
             return False
         # Read this flag after the events: `refresh` sets it before it takes them away.
@@ -131,7 +131,7 @@ class Follower:
         return self.index
 
     def refresh_readable(self) -> Index:
-        """Like `refresh`, but raises Unavailable if no file can be read."""
+        """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
         index = self.refresh()
         if self._unreadable_ids and not index.entries:
             raise Unavailable(
@@ -161,7 +161,7 @@ class Follower:
 
     def _ids_of_events(self, events: Sequence[Event]) -> _ChangedIds:
         changed = _ChangedIds([], [])
-        for folder, file_name in set(events):
+        for folder, file_name in set(events):  # Writing in small steps causes equal events.
             ids = self._ids_of_event(file_name)
             if folder == str(self.folders.tombstones):
                 changed.tombstones.extend(ids)
@@ -170,9 +170,8 @@ class Follower:
         return changed
 
     def _ids_of_event(self, file_name: str) -> list[str]:
-        is_about_folder = not file_name
-        if is_about_folder:
-            # New permissions of the folder may have made its files readable.
+        if not file_name:
+            # The folder itself has changed. New permissions may have made files readable.
             return list(self._error_by_id)
         id = id_of(file_name)
         if id is None:

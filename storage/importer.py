@@ -97,7 +97,7 @@ class Importer:
         self._check_state = check_state
 
     def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
-        """Raises Busy, Full or Unavailable."""
+        """Import all entries. Raises Busy, Full or Unavailable."""
         for batch in split(entries):
             self.import_batch(batch)
         return self.report

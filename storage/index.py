@@ -99,6 +99,7 @@ class SortedList(Generic[_Sorted]):
 
     def remove(self, item: _Sorted) -> None:
         self._copy_for_readers()
+        # Sort keys are unique: all times have the same length, and ids differ.
         index = bisect_left(self._items, item.sort_key, key=sort_key_of)
         del self._items[index]
 

@@ -10,7 +10,7 @@ from storage.bookmark import ID
 SUFFIX = ".json"
 # FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_CHANGED_JUST_NOW = 0  # No file has this signature, so the file is read again.
+_CHANGED_JUST_NOW = -1  # `hash` never returns it, so the file is read again.
 
 
 class KnownFiles:

@@ -23,7 +23,7 @@ class OpenFolders:
     """Descriptors of a data folder, valid even if the folder is moved."""
 
     def __init__(self, data: Path, opened: ExitStack) -> None:
-        """Closing `opened` closes the folders. Raises Unavailable."""
+        """Open the folders until `opened` is closed. Raises Unavailable."""
         self._path = data
         self._opened = opened
         self._tombstones: int | None = None
@@ -34,7 +34,10 @@ class OpenFolders:
             )
 
     def open_tombstones(self) -> int:
-        """Raises Unavailable or Full."""
+        """Return the descriptor of `tombstones`, which is created if missing.
+
+        Raises Unavailable or Full.
+        """
         if self._tombstones is None:
             with files.translate_disk_errors("The folder tombstones cannot be used"):
                 self._make_tombstones()
@@ -82,7 +85,10 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 
 
 class Lock:
-    """An exclusive lock on a data folder, for all threads and processes."""
+    """An exclusive lock on a data folder, for all threads and processes.
+
+    The folder `bookmarks` is the lock. The folder `data` is the queue of processes.
+    """
 
     def __init__(self) -> None:
         self._thread_lock = _FairLock()
@@ -91,7 +97,10 @@ class Lock:
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
-        """Raises Unavailable, or Busy if no thread has had the lock for LOCK_SECONDS."""
+        """Hold the lock for a `with` block.
+
+        Raises Busy if no thread has had it for LOCK_SECONDS, or Unavailable.
+        """
         asked_at = time.monotonic()
 
         def is_timed_out() -> bool:
@@ -144,7 +153,10 @@ class Lock:
 
 
 class _FairLock:
-    """A lock that threads get in the order in which they ask."""
+    """A lock that threads get in the order in which they ask.
+
+    With a `threading.Lock`, a thread that asks again at once overtakes others.
+    """
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()

@@ -22,7 +22,7 @@ class Reader:
         self._cached_change_count = follower.change_count
 
     def get(self, id: str) -> Entry:
-        """Raises NotFound, Gone or Unreadable."""
+        """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
         with self._follower.mutex:
             self._follower.refresh_one(id)
             entry = self._follower.find(id)
@@ -50,13 +50,13 @@ class Reader:
             return index.ids_of_number(number)
 
     def state(self) -> State:
-        """Raises Unavailable."""
+        """Return the state of the collection. Raises Unavailable."""
         with self._follower.mutex:
             self._follower.refresh_readable()
             return self._follower.state
 
     def select(self, query: Query) -> Selection:
-        """Raises Unavailable."""
+        """Return what a query selects. Raises Unavailable."""
         with self._follower.mutex:
             index = self._follower.refresh_readable()
             return Selection(

@@ -113,7 +113,7 @@ def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
 
 
 def parse_expression(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Raises BadQuery if the text breaks the grammar."""
+    """Return the search, or None if the text is blank. Raises BadQuery."""
     return _Parser(list(_tokens(text, keywords))).parse()
 
 

@@ -117,7 +117,7 @@ class Store(Reader):
             log.warning("Deleted bookmarks are not removed now: %s", error)
 
     def _lock_folders(self, opened: ExitStack, locked: ExitStack) -> OpenFolders:
-        """Closing `locked` unlocks the folders, closing `opened` closes them."""
+        """Open and lock the folders until these stacks are closed."""
         while True:
             folders = OpenFolders(self._folder, opened)
             locked.enter_context(self._writer_lock.hold(folders))

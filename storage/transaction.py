@@ -194,6 +194,7 @@ class Transaction:
             bookmark_files = [staged.descriptor for _, staged in bookmarks]
             bookmark_files += self._open_unchanged(opened)
             tombstone_files = [staged.descriptor for _, staged in tombstones]
+            # Before they have names: a power cut must not leave a name without content.
             files.sync(bookmark_files + tombstone_files)
             if bookmark_files:
                 self._sync_folder_later(self.folders.bookmarks, bookmark_files[0])
@@ -311,7 +312,7 @@ class Transaction:
 
 
 def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> None:
-    """Remove files of deleted bookmarks. Raises a StorageError."""
+    """Remove files whose tombstones are durable. Raises a StorageError."""
     if not ids:
         return
     # Another process may not have synced its tombstones yet.
