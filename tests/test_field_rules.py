@@ -210,6 +210,8 @@ SAME = {
         "HTTP://A.EXAMPLE/", "http://a.example:/", "http://a.example:80", "http://a.example/..",
     ],
     "wss://a.example/": ["wss://a.example:443"],
+    "ws://a.example/": ["ws://a.example:80"],
+    "ftp://a.example/": ["ftp://a.example:21"],
     "http://a.example/?q": ["http://a.example?q"],
     "http://a.example/#f": ["http://a.example#f"],
     "http://a.example/%C3%A9": ["http://a.example/%c3%a9"],

@@ -121,6 +121,7 @@ TAGS = [
     ("tag=red,blue", ""), ("tag=red&tag=nothing", ""), ("tag=", "cbaz"),
     ("tag=&tag=red", "ba"), ("tag=red&q=blue", "b"),
     ("uri=X:b&tag=blue", "b"), ("uri=x:b&tag=none", ""), ("uri=x:b/", ""),
+    ("uri=%20x:b%20&uri=x:a", "b"),
 ]  # fmt: skip
 
 

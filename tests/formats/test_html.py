@@ -560,6 +560,7 @@ def test_a_form_leads_back_to_the_list_and_to_nothing_else(app, add):
         ("", "/"),
         ("tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4", "/?tag=a&tag=b+c&q=%C3%A9&limit=2&offset=4"),
         ("https://evil.example/?tag=x", "/"),
+        ("tag=%ff", "/?tag=%EF%BF%BD"),
         ("tag=%0d%0aSet-Cookie:+a=b", "/?tag=%0D%0ASet-Cookie%3A+a%3Db"),
         ("uri=https://evil.example/&title=x&format=csv&tag=x#y", "/?tag=x%23y"),
     ):
