@@ -57,13 +57,13 @@ def _decode_windows_1252(surrogates: re.Match[str]) -> str:
 
 
 def find_codec(label: str) -> str:
-    """Return the codec for a declared charset, or ""."""
+    """Return the codec for a declared charset, or "" if it is unknown."""
     if label.lower() == "x-mac-system":
         label = "macintosh"
     encoding = webencodings.lookup(label)
     if encoding is None:
         return ""
-    # A label in ASCII excludes UTF-16, and no file is x-user-defined.
+    # A file whose label is readable as ASCII is not UTF-16.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
     if encoding.name == "gbk":  # As the Encoding Standard requires.

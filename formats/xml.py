@@ -190,8 +190,8 @@ def declared_charset(document: bytes) -> str:
     return ""
 
 
-# In place of characters that XML excludes, such as U+0001 or `&#1;`, which expat would refuse.
-# NUL replaces _EXCLUDED after expat has parsed the text.
+# expat refuses characters that XML excludes, such as U+0001 or `&#1;`. So _EXCLUDED replaces them
+# before the text is parsed, and NUL replaces _EXCLUDED afterwards.
 _MARK = "\U0010ffff"
 _EXCLUDED = f"{_MARK}0"
 _MARK_ITSELF = f"{_MARK}1"  # For a _MARK in the file.
@@ -199,9 +199,9 @@ _REFERENCE = re.compile("&#(?:[xX]0*([0-9a-fA-F]{1,6})|0*([0-9]{1,7}));")
 
 
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
-    """Yield the folders and entries of a file, with NUL for characters that XML excludes.
+    """Yield the folders and entries of a file. Raises Malformed after those before an error.
 
-    Yields the elements before an error, then raises Malformed.
+    Characters that XML excludes become NUL.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
     error = _parse_text(_mark_invalid_chars(text), collector)
@@ -224,7 +224,7 @@ def _parse_text(text: str, collector: Collector) -> Malformed | None:
 
 
 def _without_declaration(text: str) -> str:
-    """Remove the declaration, whose charset is wrong after decoding, but keep its lines."""
+    """Remove the declaration, because the text is decoded already. Keep the line numbers."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 

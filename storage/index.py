@@ -164,11 +164,11 @@ class Index:
         return self._tombstones.read()
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids with this number, also of tombstones."""
+        """Return the ids of bookmarks and tombstones that have this number."""
         return self._numbers.ids_of(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:
-        """Return the bookmarks with a folded tag, or without tags for UNTAGGED."""
+        """Return the bookmarks that have this folded tag; for UNTAGGED, those without tags."""
         if tag not in self._by_tag:
             return ()
         return self._by_tag[tag].read()

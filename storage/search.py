@@ -320,7 +320,7 @@ class _Parser:
     def _one(self) -> Search:
         """Parse: [ 'not' ] ( '(' any ')' | term )."""
         if self._skip("not"):
-            if self._peek() == "not":  # As in `--help`.
+            if self._peek() == "not":
                 raise _NotAnExpression("There are two negations of one term. Leave both out.")
             return Not(self._one())
         if self._skip("("):

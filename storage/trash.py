@@ -38,11 +38,11 @@ class DeletedBookmark(NamedTuple):
     deleted: str  # The time of deletion.
 
 
-class _Handled(NamedTuple):
-    """The tombstones that `expire` has handled, which are the oldest ones."""
+class _Progress(NamedTuple):
+    """How far `expire` has got in the tombstones, oldest first."""
 
-    tombstone_count: int = 0
-    last_sort_key: str = ""  # Of the latest of them.
+    count: int = 0  # Of the tombstones whose files `expire` has removed.
+    last_sort_key: str = ""  # The sort key of the last one.
 
 
 class Trash:
@@ -51,7 +51,7 @@ class Trash:
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
         self._follower = follower
-        self._handled = _Handled()
+        self._progress = _Progress()
 
     def find(
         self, limit: int, offset: int
@@ -100,7 +100,8 @@ class Trash:
             return
         last_sort_key = expired[-1].sort_key
         count = _count_up_to(last_sort_key, tombstones)
-        self._handled = _Handled(count, last_sort_key)
+        # Before removing: after an error, do not try the same files at every write.
+        self._progress = _Progress(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:
             remove_deleted(folders, [id for id in ids if _is_bookmark(id, folders)])
@@ -118,10 +119,10 @@ class Trash:
     def _next_expired(
         self, tombstones: Sequence[TombstoneEntry]
     ) -> Sequence[TombstoneEntry]:
-        """Return expired tombstones that `expire` has not handled, oldest first."""
-        start = self._handled.tombstone_count
-        if start != _count_up_to(self._handled.last_sort_key, tombstones):
-            # Begin again: another program has added or removed old tombstones.
+        """Return the next expired tombstones, oldest first."""
+        start = self._progress.count
+        if start != _count_up_to(self._progress.last_sort_key, tombstones):
+            # Another program has added or removed old tombstones, so begin again.
             start = 0
         stop = min(start + MAX_EXPIRED, self._count_expired(tombstones))
         return tombstones[start:stop]

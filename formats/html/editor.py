@@ -144,7 +144,9 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
                 continue
             changed[name] = value
             stored_digest = stored_digests[name]
-            if stored_digest not in opened_digests and stored_digest != sent_digest:
+            is_stored_as_opened = stored_digest in opened_digests
+            is_stored_as_sent = stored_digest == sent_digest
+            if not is_stored_as_opened and not is_stored_as_sent:
                 conflicts.append(name)
         return changed, conflicts
 

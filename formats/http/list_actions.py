@@ -88,8 +88,8 @@ def _act_on_all(
 def _respond(
     changes: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
 ) -> Response:
-    has_undo_form = changes.is_deletion
-    if has_undo_form or not changes.is_complete:
+    # After a deletion, the page offers to put the bookmarks back.
+    if changes.is_deletion or not changes.is_complete:
         return respond_changed(changes, site, list_query)
     id = ""
     if len(ids) == 1:

@@ -243,10 +243,13 @@ def _is_container(name: str, value: object) -> bool:
 
 
 def _is_container_of_document(name: str, value: object) -> bool:
-    """As `_is_container`, for members that only the outermost object has."""
+    """Return whether a member of the outermost object contains entries or folders.
+
+    There, `lists` may be empty, and `bookmarks` may be an object.
+    """
     if isinstance(value, list):
-        return name in _FOLDER_LISTS  # `"lists": []`
-    return isinstance(value, dict) and name in _ENTRY_LISTS  # `"bookmarks": {…}`
+        return name in _FOLDER_LISTS
+    return isinstance(value, dict) and name in _ENTRY_LISTS
 
 
 def _is_empty_folder(members: Members, position: _Position) -> bool:

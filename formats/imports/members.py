@@ -84,7 +84,7 @@ def _tags_between_spaces(value: object) -> list[object]:
 
 
 def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
-    """Yield what the objects inside an entry tell about it."""
+    """Yield the names and values of useful members in the objects inside an entry."""
     for name, value in members.items():
         folder = _folder_of_entry(name, value)
         if folder:

@@ -171,14 +171,14 @@ class _Reader:
         return fields
 
     def _is_from_linkding(self, attributes: Mapping[str, str]) -> bool:
-        names = list(attributes)
+        names = list(attributes)  # In the order of the file.
         if names == _OLDER_LINKDING_ATTRIBUTES:
             return self._has_linkding_title
         return names == _LINKDING_ATTRIBUTES
 
 
 def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
-    """Set the dates, even those before 1990 or in the future."""
+    """Set the dates. `read_fields` has left out dates before 1990 or in the future."""
     for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
         date = parse_date(attributes.get(attribute, ""))
         if date:
