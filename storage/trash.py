@@ -41,7 +41,7 @@ class DeletedBookmark(NamedTuple):
 class _Progress(NamedTuple):
     """How far `expire` has got in the tombstones, oldest first."""
 
-    count: int = 0  # Of the tombstones whose files `expire` has removed.
+    tombstone_count: int = 0  # Of those whose files are removed.
     last_sort_key: str = ""  # The sort key of the last one.
 
 
@@ -120,7 +120,7 @@ class Trash:
         self, tombstones: Sequence[TombstoneEntry]
     ) -> Sequence[TombstoneEntry]:
         """Return the next expired tombstones, oldest first."""
-        start = self._progress.count
+        start = self._progress.tombstone_count
         if start != _count_up_to(self._progress.last_sort_key, tombstones):
             # Another program has added or removed old tombstones, so begin again.
             start = 0
