@@ -207,7 +207,7 @@ def _define_tag(subparsers: _Subparsers) -> None:
         "tag",
         change_tags,
         help="change tags on many bookmarks",
-        example="--q example.org --add new",
+        example="--q site:example.org --add new",
     )
     _add_selection(parser)
     _add_tags(parser, "--add", "add this tag")

@@ -441,6 +441,15 @@ def test_the_documented_commands_restore_one_bookmark_from_a_backup(
     assert without_version(restored) == without_version(made)
 
 
+def test_the_documented_command_prints_what_can_be_put_back(app, add, tmp_path):
+    made = add("https://deleted.example/")
+    add("https://kept.example/")
+    app.delete(f"/{made['id']}", status=204)
+    command = documented_block("bash", "xargs -I FILE") + "true\n"  # grep fails for other files.
+    printed = run_in_bash(command, tmp_path)
+    assert printed == f'data/bookmarks/{made["id"]}.json:  "uri": "https://deleted.example/",\n'
+
+
 @pytest.mark.parametrize("word", ["tar -xzf /backup", "cp /backup"])
 def test_the_documented_commands_restore_the_content_of_a_file(app, tmp_path, word):
     made = app.post_json("/", {"uri": "https://example.com/"}, status=201).json
