@@ -38,7 +38,8 @@ class Site(msgspec.Struct, frozen=True):
     path: str = ""  # Such as `/marks`.
     has_login: bool = False
     is_visitor: bool = False
-    count_unread: Callable[[], int] = lambda: 0
+    # None if the page must not tell how many there are.
+    count_unread: Callable[[], int | None] = lambda: 0
     # The tags of bookmarks with the host of a uri.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 

@@ -27,7 +27,8 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
     empty_form = BookmarkForm(list_query=list_query, closes_window=bool(values.get("close")))
     form = empty_form.with_stored_values(entry)
     form_html = editor.edit_form(site, form, FormParts(focus=focus))
-    yield _page(entry, site, form_html, list_query).encode()
+    content = _meta_html(entry) + form_html
+    yield _page(entry, site, content, list_query).encode()
 
 
 def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
@@ -83,10 +84,9 @@ def _values_html(entry: Entry, site: Site) -> str:
     )
 
 
-def _page(entry: Entry, site: Site, form_html: str, list_query: str | None) -> str:
+def _page(entry: Entry, site: Site, content: str, list_query: str | None) -> str:
     bookmark = entry.bookmark
-    delete_form = editor.delete_form(site, entry, list_query)
-    main = f"{_meta_html(entry)}{form_html}{delete_form}"
+    main = content + editor.delete_form(site, entry, list_query)
     return write_page(bookmark.title, main, site, heading=title_link(bookmark))
 
 

@@ -306,7 +306,7 @@ def quote_checkbox(sent_description: str, is_checked: bool) -> str:
     return (
         '<p class="choices"><label>'
         f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
-        f'<span>Add <q dir="auto">{shown}</q></span>'
+        f'<span>Add <q dir="auto">{shown}</q> to the description</span>'
         "</label></p>\n"
     )
 

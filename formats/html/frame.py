@@ -143,12 +143,13 @@ def _brand(site: Site) -> str:
 
 def _unread_link(site: Site, listing: Listing | None) -> str:
     count = site.count_unread()
-    if not count:
+    if count == 0 or site.is_visitor:
         return ""
+    number = "" if count is None else f"{count:,}"
     filter = [("tag", "unread")]
     is_current = listing is not None and listing.filter == filter
     address = with_query(f"{site.path}/", filter)
-    return link(f"Unread <span>{count:,}</span>", address, is_current)
+    return link(f"Unread <span>{number}</span>", address, is_current)
 
 
 def _search(site: Site, listing: Listing | None) -> str:
@@ -185,8 +186,8 @@ SEARCH_EXAMPLES = """\
 <dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>
 <dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>
 <dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>
-<dt><code>site:example.org</code></dt><dd>of this site</dd>
-<dt><code>after:2024-03 before:2025</code></dt><dd>added in this time</dd>
+<dt><code>site:example.org</code></dt><dd>saved from this site</dd>
+<dt><code>after:2024-03 before:2025</code></dt><dd>saved between these dates</dd>
 </dl>
 """
 _LENS = """\

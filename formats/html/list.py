@@ -20,7 +20,7 @@ from storage.search import words_to_mark
 
 _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 140
-_MAX_UNCOLLAPSED_LINES = 3
+_MAX_UNCOLLAPSED_LINES = 2
 _MAX_TAGS = 55
 _LINKS_PER_EDIT_LINK = 2
 # A web address, without the punctuation of the sentence around it.

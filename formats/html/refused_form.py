@@ -22,6 +22,15 @@ from formats.html.parts import date_html, title_link
 from formats.listing import Site
 from storage.index import Entry
 
+# Button labels by the value of `do`. "ask" leads to a question.
+_TAG_ACTIONS = {
+    "add": "Add",
+    "remove": "Remove",
+    "ask": "Remove",
+    "rename": "Rename",
+    "merge": "Merge",
+}
+
 
 def _alert(content: str) -> str:
     return f'<div class="notice alert" role="alert" tabindex="-1">\n{content}</div>\n'
@@ -86,7 +95,8 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
     error = _error_sentences(problem).get("tags", "")
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
-    content += frame.submit_button("Try again")
+    action = fields.get("do", "")
+    content += frame.submit_button(_TAG_ACTIONS.get(action, "Try again"))
     hidden = frame.flatten(other_fields)
     return frame.post_form(address, hidden, content, attributes='class="retag"')
 
@@ -108,8 +118,8 @@ def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
     link = title_link(bookmark)
     date = date_html(bookmark.created)
     text = (
-        f"<p>You saved {link} on {date}.</p>\n<p>The form shows that bookmark, with your "
-        "tags after its own. Nothing changes before you save.</p>\n"
+        f"<p>You saved {link} on {date}. The form shows that bookmark, with your "
+        "tags at the end. Nothing changes before you save.</p>\n"
     )
     notice = f'<div class="notice" role="alert" tabindex="-1">\n{text}</div>\n'
     return frame.write_page("You have this bookmark already", notice + editor, site)

@@ -500,6 +500,8 @@ def test_a_bookmark_is_kept_to_read_later_and_marked_as_read(app):
     page = app.get("/", headers=PAGE, status=200)
     (link,) = page.html.select(".top a[href='/?tag=unread']")
     assert link.text == "Unread 1"
+    (link,) = app.get("/none", headers=PAGE, status=404).html.select(".top a[href='/?tag=unread']")
+    assert link.text == "Unread "
     (button,) = page.html.select(".list button[formaction^='/-/read/']")
     fields = {"_list": "tag=x", "_shown": page.forms["many"]["_shown"].value}
     response = app.post(button["formaction"], fields, headers=PAGE, status=303)
@@ -770,6 +772,7 @@ def test_a_refused_change_of_tags_keeps_what_was_typed(app, add):
     assert "expected" not in text
     form = response.forms[1]
     assert (form.action, form["tags"].value) == ("/-/retag", "seen, " + "y" * 300)
+    assert response.html.select_one("main .primary").text == "Add"
     form["tags"] = "seen"
     address = "http://localhost/?tag=x&limit=5&changed=1"
     assert form.submit(status=303).headers["Location"] == address

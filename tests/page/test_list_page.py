@@ -21,10 +21,8 @@ def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
     for path in ("/", f"/{id}", "/-/add", "/tags", "/-/tools", "/-/trash", "/-/similar"):
         browser.open(path)
         assert browser.find("h1").rect["x"] == browser.find(".brand").rect["x"], path
-        for column in browser.all("main.single"):
-            assert right(column) <= right(browser.find(".search")) + 1, path
-        for field in browser.all(".editor :is(input, textarea)"):
-            assert field.size["width"] <= 656
+        for part in browser.all("main.single, .editor > .field > :is(input, textarea)"):
+            assert abs(right(part) - right(browser.find(".search"))) <= 1, path
     browser.open()
     assert abs(right(browser.find(".search")) - right(browser.find(".list"))) <= 1
     assert abs(browser.find(".top nav").rect["x"] - browser.find("aside").rect["x"]) <= 1
@@ -56,6 +54,18 @@ def test_a_bookmark_with_two_lines_of_description_is_low(browser, width, height)
         text = item.find_element("css selector", "summary")
         assert 35 < text.size["height"] <= 40  # Two lines.
         assert item.size["height"] <= height
+
+
+def test_a_description_with_an_address_has_at_most_two_lines_on_a_phone(browser):
+    browser.use_screen(390)
+    address = "https://www.example.org/a/pagewithalongname.html"
+    browser.post("https://a.example/", title="T", description=f"See also {address} for more.")
+    browser.open()
+    text = browser.find(".list h2 + p")
+    assert text.size["height"] <= 42
+    assert text.find_element("css selector", "a").get_attribute("href") == address
+    browser.press("j")
+    assert text.size["height"] > 42
 
 
 def test_a_long_description_unfolds_whole(everywhere):
@@ -129,6 +139,33 @@ def test_the_actions_of_all_bookmarks_have_one_order(browser):
         actions = item.find_elements("css selector", ".actions > *")
         orders.append([action.get_property("textContent") for action in actions])
     assert orders == [["Mark as unread", "Edit", "Delete"], ["Mark as read", "Edit", "Delete"]]
+
+
+def test_on_a_phone_the_actions_are_right_of_the_first_line_in_every_direction(browser):
+    browser.use_screen(390)
+    browser.post("https://a.example/", title="Left to right " * 5)
+    browser.post("https://b.example/", title="חדשות")
+    browser.open()
+    for item in browser.all(".list > li"):
+        button = item.find_element("css selector", ".more").rect
+        title = item.find_element("css selector", "h2 a").rect
+        assert button["x"] > 330 and title["x"] + title["width"] <= button["x"] + 14
+        assert abs(button["y"] + 22 - title["y"] - 11) <= 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width):
+    browser.use_screen(width)
+    browser.open()
+    browser.find(".select").click()
+    browser.find(".list [name=selected]").click()
+    assert browser.find(".bar .all").text == "All on this page"
+    bar = browser.find(".bar")
+    uncheck = browser.find(".bar [type=reset]")
+    delete = browser.find(".bar .wrong")
+    assert right(bar) - 16 <= right(uncheck) <= right(bar)
+    assert right(uncheck) - right(delete) <= 6
+    assert uncheck.rect["y"] + uncheck.rect["height"] <= delete.rect["y"]
 
 
 def test_on_a_phone_the_buttons_of_the_bar_are_apart(browser, filled):
