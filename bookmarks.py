@@ -443,8 +443,8 @@ def make_host_app(
     folder = Path(root)
     reports_all_changes(folder, one_machine)  # Logs a warning on a network disk.
     control = AccessControl(encode_tokens(token), public_read)
-    open_folders = hosts.OpenFolders(max_open, one_machine, keep_deleted)
-    return hosts.HostApplication(folder, Application, open_folders, control)
+    folder_caches = hosts.FolderCaches(max_open, one_machine, keep_deleted)
+    return hosts.HostApplication(folder, Application, folder_caches, control)
 
 
 @functools.cache

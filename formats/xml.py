@@ -192,10 +192,10 @@ def declared_charset(document: bytes) -> str:
 
 # expat refuses characters that XML excludes, such as U+0001 or `&#1;`. So _EXCLUDED replaces them
 # before the text is parsed, and NUL replaces _EXCLUDED afterwards.
-_MARK = "\U0010ffff"
-_EXCLUDED = f"{_MARK}0"
-_MARK_ITSELF = f"{_MARK}1"  # For a _MARK in the file.
-_REFERENCE = re.compile("&#(?:[xX]0*([0-9a-fA-F]{1,6})|0*([0-9]{1,7}));")
+_EXCLUDED = "\U0010ffff"
+_ESCAPE = "\U0010fffe"
+_ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}  # If a file has them.
+_REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
 def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
@@ -229,7 +229,8 @@ def _without_declaration(text: str) -> str:
 
 
 def _mark_invalid_chars(text: str) -> str:
-    text = text.replace(_MARK, _MARK_ITSELF)
+    for character, escaped in _ESCAPED_BY_CHARACTER.items():
+        text = text.replace(character, escaped)
     text = replace_invalid_xml_chars(text, _EXCLUDED)
     return _REFERENCE.sub(_mark_invalid_reference, text)
 
@@ -240,18 +241,14 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
         number = int(decimal)
     else:
         number = int(hexadecimal, 16)
-    if number == ord(_MARK):
-        return _MARK_ITSELF
-    if _is_valid_xml_char(number):
+    if number > sys.maxunicode:
+        return _EXCLUDED
+    character = chr(number)
+    if character in _ESCAPED_BY_CHARACTER:
+        return _ESCAPED_BY_CHARACTER[character]
+    if replace_invalid_xml_chars(character) == character:
         return reference[0]
     return _EXCLUDED
-
-
-def _is_valid_xml_char(number: int) -> bool:
-    if number > sys.maxunicode:
-        return False
-    character = chr(number)
-    return replace_invalid_xml_chars(character) == character
 
 
 def _replace_marks(element: Element) -> None:
@@ -262,4 +259,7 @@ def _replace_marks(element: Element) -> None:
 
 
 def _without_marks(text: str) -> str:
-    return text.replace(_EXCLUDED, "\0").replace(_MARK_ITSELF, _MARK)
+    text = text.replace(_EXCLUDED, "\0")
+    for character, escaped in reversed(_ESCAPED_BY_CHARACTER.items()):
+        text = text.replace(escaped, character)
+    return text

@@ -361,7 +361,8 @@ def test_a_character_that_xml_cannot_have_is_taken_out_of_a_file(app, document, 
         assert [entry["value"] for entry in report["entries"]] == ["a:1"]
         assert app.get("/?uri=a:1").json[0]["title"] == "é!"
     legal = document.replace("a:1", "a:3").replace(encoding, "utf-8")
-    body = legal.format("\U0010ffff&#x10FFFF;0&#1114111;1&#x0000001;").encode()
+    body = legal.format("\U0010ffff&#x10FFFF;0&#1114111;1\U0010fffe0&#x10FFFE;1&#x000001;").encode()
     report = app.post("/-/import", body, {"Content-Type": "application/xml"}).json
     assert report["noted"] == 1
-    assert app.get("/?uri=a:3").json[0]["title"] == "é\U0010ffff\U0010ffff0\U0010ffff1!"
+    title = "é\U0010ffff\U0010ffff0\U0010ffff1\U0010fffe0\U0010fffe1!"
+    assert app.get("/?uri=a:3").json[0]["title"] == title

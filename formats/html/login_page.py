@@ -14,7 +14,7 @@ def write_login_page(
 
     `pending_fields` belong to a form that the user sent without a login.
     """
-    note = frame.Note("hint", "Paste the token that was set when the service was started.")
+    note = frame.Note("hint", "Paste the token of this service.")
     if error:
         note = frame.Note("error", error)
     attributes, note_html = frame.field_note("token", note)

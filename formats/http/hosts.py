@@ -62,7 +62,7 @@ class HostFolder:
         self._descriptor = None
 
 
-class OpenFolders:
+class FolderCaches:
     """The folders that were used last, with their stores and caches. `get` is thread-safe."""
 
     def __init__(self, max_open: int, one_machine: bool, keep_deleted: int) -> None:
@@ -106,7 +106,7 @@ class HostApplication:
 
     root: Path
     make_application: _MakeApplication
-    open_folders: OpenFolders
+    folder_caches: FolderCaches
     access_control: AccessControl  # For hosts without their own token file.
     _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
@@ -128,7 +128,7 @@ class HostApplication:
         request.environ[HOST_VARIABLE] = host
         folder = self._find_folder(host)
         control = self._control_access(host)
-        open_caches = functools.partial(self.open_folders.get, folder)
+        open_caches = functools.partial(self.folder_caches.get, folder)
         return self.make_application(folder.path, open_caches, control)
 
     def _find_folder(self, host: str) -> HostFolder:
