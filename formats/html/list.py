@@ -213,7 +213,8 @@ class _ItemWriter:
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        unread = ' class="unread"' if UNREAD in entry.tags else ""
+        is_marked = UNREAD in entry.tags and not self._is_visitor
+        unread = ' class="unread"' if is_marked else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
