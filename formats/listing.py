@@ -39,7 +39,7 @@ class Site(msgspec.Struct, frozen=True):
     has_login: bool = False
     is_visitor: bool = False
     # None if the page must not tell how many there are.
-    count_unread: Callable[[], int | None] = lambda: 0
+    count_unread: Callable[[], int] = lambda: 0
     # The tags of bookmarks with the host of a uri.
     host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 

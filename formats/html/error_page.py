@@ -66,7 +66,7 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     # The request may lack a token, so the page must show nothing of the collection.
-    site = replace(site, count_unread=lambda: None)
+    site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"

@@ -143,13 +143,12 @@ def _brand(site: Site) -> str:
 
 def _unread_link(site: Site, listing: Listing | None) -> str:
     count = site.count_unread()
-    if count == 0 or site.is_visitor:
+    if count == 0:
         return ""
-    number = "" if count is None else f"{count:,}"
     filter = [("tag", "unread")]
     is_current = listing is not None and listing.filter == filter
     address = with_query(f"{site.path}/", filter)
-    return link(f"Unread <span>{number}</span>", address, is_current)
+    return link(f"Unread <span>{count:,}</span>", address, is_current)
 
 
 def _search(site: Site, listing: Listing | None) -> str:

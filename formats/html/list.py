@@ -213,8 +213,7 @@ class _ItemWriter:
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        is_marked = UNREAD in entry.tags and not self._is_visitor
-        unread = ' class="unread"' if is_marked else ""
+        unread = ' class="unread"' if self._is_marked_unread(entry) else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
@@ -231,10 +230,13 @@ class _ItemWriter:
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)
         shown_tags: Sequence[str] = entry.bookmark.tags
-        if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
+        if self._is_marked_unread(entry):  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
         return f'{actions}{host} {date} <span class="tags">{tags}</span>'
+
+    def _is_marked_unread(self, entry: Entry) -> bool:
+        return UNREAD in entry.tags and not self._is_visitor
 
     def _host_link(self, uri: str) -> str:
         host = host_of(uri)

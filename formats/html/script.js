@@ -451,7 +451,7 @@
     (type === "checkbox" ? checked !== defaultChecked : value !== defaultValue);
   const isUsed = (field) => field === document.activeElement || isChanged(field);
   // A key that was meant for a form must do nothing else. A form below a notice was not saved.
-  const isInUse = () => find("[role=alert] + .editor")
+  const isInUse = () => find(".notice[role=alert] + .editor")
     || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isUsed);
   const clickCurrent = (...texts) => findAll(".list > .current .actions > *")
     .find((control) => texts.includes(control.textContent))?.click();

@@ -56,18 +56,6 @@ def test_a_bookmark_with_two_lines_of_description_is_low(browser, width, height)
         assert item.size["height"] <= height
 
 
-def test_a_description_with_an_address_has_at_most_two_lines_on_a_phone(browser):
-    browser.use_screen(390)
-    address = "https://www.example.org/a/pagewithalongname.html"
-    browser.post("https://a.example/", title="T", description=f"See also {address} for more.")
-    browser.open()
-    text = browser.find(".list h2 + p")
-    assert text.size["height"] <= 42
-    assert text.find_element("css selector", "a").get_attribute("href") == address
-    browser.press("j")
-    assert text.size["height"] > 42
-
-
 def test_a_long_description_unfolds_whole(everywhere):
     browser = everywhere
     browser.post("https://a.example/", description=LONG)
