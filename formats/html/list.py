@@ -327,7 +327,8 @@ def _tags(listing: Listing) -> str:
     items = ""
     for tag, count in counts:
         if fold_tag(tag) not in selected_tags:
-            items += _tag_item(tag, count, f"{link_start}{_quote(tag)}")
+            is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
+            items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
     if items:
         content = f'<ul class="cloud">\n{items}</ul>'
     else:
@@ -335,8 +336,8 @@ def _tags(listing: Listing) -> str:
     return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}\n</section>\n'
 
 
-def _tag_item(tag: str, count: int, address: str) -> str:
-    unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
+def _tag_item(tag: str, count: int, address: str, is_marked: bool) -> str:
+    unread = ' class="unread"' if is_marked else ""
     # <bdi> keeps the number to the right of Hebrew and Arabic tags.
     return (
         f'<li{unread}><a href="{address}"><bdi>{e(tag)}</bdi> '
