@@ -289,6 +289,20 @@ def test_a_bookmark_that_was_read_stays_while_its_file_cannot_be_read(
         assert titles(one) == {"a": "A", "b": "B"}
 
 
+def test_an_unreadable_bookmark_stays_if_its_folder_is_moved_away_and_back(
+    store, a, tmp_path, fail_to_open
+):
+    put_bookmark(store, bookmark("b", title="B"))
+    assert titles(store) == {"a": "A", "b": "B"}
+    fail_to_open(errno.EIO, "a")
+    os.utime(tmp_path / "bookmarks" / "a.json")
+    (tmp_path / "bookmarks").rename(tmp_path / "away")
+    with pytest.raises(Unavailable):
+        store.refresh()
+    (tmp_path / "away").rename(tmp_path / "bookmarks")
+    assert titles(store) == {"a": "A", "b": "B"}
+
+
 def test_an_unreadable_file_is_tried_again_at_most_once_a_second(
     store, a, tmp_path, fail_to_open, monkeypatch, inotify
 ):
