@@ -409,7 +409,8 @@ def make_app(
 
     `token` is one token or several. `one_machine` promises that no other machine
     writes to a folder on a network disk. Deleted bookmarks can be put back for
-    `keep_deleted` days. Raises Unavailable, Full or Invalid.
+    `keep_deleted` days. Raises Unavailable or Full if the folder cannot be created, and
+    Invalid for a wrong option.
     """
     check_keep_deleted(keep_deleted)
     tokens = encode_tokens(token)
@@ -435,7 +436,8 @@ def make_host_app(
     """Return the WSGI application over the folders `root/HOST`, one for each host.
 
     At most `max_open` folders stay open. `token` is for hosts without a file
-    `root/HOST.tokens`. For other options, see `make_app`. Raises OSError or Invalid.
+    `root/HOST.tokens`. For other options, see `make_app`. Raises OSError
+    if `root` is not a folder, and Invalid for a wrong option.
     """
     if max_open < 1:
         raise Invalid([("max_open", "must be at least 1")])

@@ -190,11 +190,12 @@ def declared_charset(document: bytes) -> str:
     return ""
 
 
-# expat refuses characters that XML excludes, such as U+0001 or `&#1;`. So _EXCLUDED replaces them
-# before the text is parsed, and NUL replaces _EXCLUDED afterwards.
+# expat refuses characters that XML excludes, such as U+0001 or `&#1;`. So the mark _EXCLUDED
+# replaces them before the text is parsed, and NUL replaces the mark afterwards.
 _EXCLUDED = "\U0010ffff"
 _ESCAPE = "\U0010fffe"
-_ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}  # If a file has them.
+# For files that have these characters themselves. _ESCAPE is first, because both values have it.
+_ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 

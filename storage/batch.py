@@ -42,8 +42,8 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield each outcome when it is durable.
 
-    `check_state` is called before the first change. If an error is raised, items that
-    were not yielded may have been changed.
+    `check_state` is called before the first change. After an error, some items of the
+    current batch may have been changed.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, check_state)

@@ -55,7 +55,7 @@ class _LenientCleaner:
         if isinstance(value, str):
             text = self._replace_lone_surrogates(name, value)
             if name in _MAX_LENGTHS:
-                return self._shorten(name, text, _MAX_LENGTHS[name])
+                return self._repair_text(name, text, _MAX_LENGTHS[name])
             return text
         if isinstance(value, list) and FIELDS[name].is_list:
             return self._valid_items(name, value)
@@ -67,7 +67,7 @@ class _LenientCleaner:
             self.notes.append(f"{name} has half a character, which is now U+FFFD")
         return whole
 
-    def _shorten(self, name: str, text: str, limit: int) -> str:
+    def _repair_text(self, name: str, text: str, limit: int) -> str:
         valid = replace_invalid_xml_chars(text, "").strip()
         if len(valid) < len(text.strip()):
             self.notes.append(
@@ -87,7 +87,7 @@ class _LenientCleaner:
             try:
                 valid.append(self._clean_item(name, item))
             except Invalid as error:
-                # The index is always 0, because each item is checked in a list of its own.
+                # `_clean_item` checks each item alone, so its index says nothing.
                 errors.append(str(error).removesuffix(" at index 0"))
         if errors:
             self.notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")

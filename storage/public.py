@@ -17,7 +17,7 @@ class PublicFollower:
         self._follower = follower
         self.change_count = 0
         self.state = State(version=-1, changed_at=0.0)
-        self._seen_change_count = -1  # That of `_follower` when `state` was made.
+        self._seen_change_count = -1  # The follower's, when `state` was made.
 
     @property
     def mutex(self) -> RLock:
@@ -79,7 +79,7 @@ class PublicFollower:
         return State(index.version, self._changed_at(index))
 
     def _changed_at(self, index: Index) -> float:
-        # The folders' times would tell visitors when private bookmarks change.
+        # Not the folders' ctimes: they tell when private bookmarks change.
         latest_ctime = index.changed_at or self._follower.created_at
         if latest_ctime > self.state.changed_at:
             return latest_ctime

@@ -104,7 +104,7 @@ class Transaction:
             candidate_ids = [self._put_id_by_uri_key[key], *candidate_ids]
         for id in candidate_ids:
             entry = self.find(id)
-            # The bookmark may have another uri by now.
+            # This transaction may have given the bookmark another uri.
             if entry and entry.uri_key == key:
                 return entry
         return None

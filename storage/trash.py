@@ -41,7 +41,7 @@ class DeletedBookmark(NamedTuple):
 class _Progress(NamedTuple):
     """How far `expire` has got in the tombstones, oldest first."""
 
-    tombstone_count: int = 0  # Of those that `expire` has tried.
+    tombstone_count: int = 0  # The tombstones that `expire` has tried.
     last_sort_key: str = ""  # The sort key of the last one.
 
 

@@ -22,8 +22,8 @@ from formats.html.parts import date_html, title_link
 from formats.listing import Site
 from storage.index import Entry
 
-# Button labels by the value of `do`. "ask" leads to a question.
-_TAG_ACTIONS = {
+# Labels of buttons that send the same value of `do` again. "ask" asks before removing tags.
+_LABELS_OF_REPEATED_ACTIONS = {
     "add": "Add",
     "remove": "Remove",
     "ask": "Remove",
@@ -96,7 +96,7 @@ def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> st
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
     action = fields.get("do", "")
-    content += frame.submit_button(_TAG_ACTIONS.get(action, "Try again"))
+    content += frame.submit_button(_LABELS_OF_REPEATED_ACTIONS.get(action, "Try again"))
     hidden = frame.flatten(other_fields)
     return frame.post_form(address, hidden, content, attributes='class="retag"')
 

@@ -108,10 +108,10 @@ placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
 
 def _sort_links(view: View, path: str) -> str:
     is_by_count = view.values.get("sort") == "count"
-    is_unfiltered = "once" not in view.values
-    by_name = frame.link("Name", path, is_current=is_unfiltered and not is_by_count)
+    shows_all = "once" not in view.values
+    by_name = frame.link("Name", path, is_current=shows_all and not is_by_count)
     by_count = frame.link(
-        "Most used", f"{path}?sort=count", is_current=is_unfiltered and is_by_count
+        "Most used", f"{path}?sort=count", is_current=shows_all and is_by_count
     )
     return by_name + by_count
 
