@@ -3,11 +3,11 @@
 import functools
 import os
 import re
+import stat
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -16,7 +16,6 @@ from webob import Request
 from formats.http import credentials, problems
 from formats.http.access_log import HOST_VARIABLE
 from formats.http.cache import Caches, make_caches
-from formats.http.failed_logins import FailedLogins
 from formats.http.response import HTTPError, add_common_headers, send
 from formats.http.security import AccessControl, host_name, requested_host
 from formats.http.site import requested_site
@@ -29,37 +28,6 @@ MAX_OPEN = 100
 # The name of the file `HOST.tokens` can have 255 bytes.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
-_Identity = tuple[int, int]  # The device and inode of a folder.
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class HostFolder:
-    """The opened folder of a host."""
-
-    def __init__(self, root: Path, host: str) -> None:
-        """Open `root/host`. Raises OSError, even for a symbolic link."""
-        self._named_path = root / host
-        self._descriptor: int | None = None
-        with files.open_folder(root) as descriptor:
-            self._descriptor = os.open(host, _FOLDER_FLAGS, dir_fd=descriptor)
-        status = os.fstat(self._descriptor)
-        self.identity = (status.st_dev, status.st_ino)
-
-    @property
-    def path(self) -> Path:
-        """A path that stays valid if the folder is renamed."""
-        path = Path(f"/proc/self/fd/{self._descriptor}")
-        if path.exists():
-            return path
-        return self._named_path  # Only Linux has /proc/self/fd.
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-        self._descriptor = None
 
 
 class FolderCaches:
@@ -71,30 +39,41 @@ class FolderCaches:
         self._keep_deleted = keep_deleted
         self._lock = threading.Lock()
         # Least recently used first.
-        self._caches: OrderedDict[_Identity, Caches] = OrderedDict()
+        self._caches: OrderedDict[Path, Caches] = OrderedDict()
 
-    def get(self, folder: HostFolder) -> Caches:
+    def get(self, folder: Path) -> Caches:
         """Return the caches of a folder, which keep its store open. Raises Unavailable."""
-        key = folder.identity
-        caches = self._caches.get(key)
+        if _is_empty(folder):
+            self._forget(folder)
+        caches = self._caches.get(folder)
         if caches is None:
             caches = self._make(folder)
         with self._lock:
             # Another thread may have added the folder meanwhile.
-            caches = self._caches.setdefault(key, caches)
-            self._caches.move_to_end(key)
+            caches = self._caches.setdefault(folder, caches)
+            self._caches.move_to_end(folder)
             while len(self._caches) > self._max_open:
                 self._caches.popitem(last=False)
         return caches
 
-    def _make(self, folder: HostFolder) -> Caches:
+    def _forget(self, folder: Path) -> None:
+        """Close the store of a folder that was emptied. Only a new store makes its subfolders."""
+        with self._lock:
+            self._caches.pop(folder, None)
+
+    def _make(self, folder: Path) -> Caches:
         try:
-            store = Store(folder.path, self._one_machine, self._keep_deleted)
+            store = Store(folder, self._one_machine, self._keep_deleted)
         except StorageError as error:
             raise Unavailable(_CANNOT_BE_USED_TEXT) from error
-        # The store's path is /proc/self/fd/N, so the folder must stay open.
-        weakref.finalize(store, folder.close)
         return make_caches(store)
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return not os.listdir(folder)
+    except OSError as error:
+        raise Unavailable(_CANNOT_BE_USED_TEXT) from error
 
 
 _MakeApplication = Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
@@ -108,7 +87,6 @@ class HostApplication:
     make_application: _MakeApplication
     folder_caches: FolderCaches
     access_control: AccessControl  # For hosts without their own token file.
-    _failed_logins: dict[str, FailedLogins] = field(default_factory=dict)
 
     def open(self) -> None:
         """Do nothing, unlike `Application`. The first request for a host opens its folder."""
@@ -129,18 +107,15 @@ class HostApplication:
         folder = self._find_folder(host)
         control = self._control_access(host)
         open_caches = functools.partial(self.folder_caches.get, folder)
-        return self.make_application(folder.path, open_caches, control)
+        return self.make_application(folder, open_caches, control)
 
-    def _find_folder(self, host: str) -> HostFolder:
+    def _find_folder(self, host: str) -> Path:
+        folder = self.root / host
         names_token_file = host.endswith(".tokens")
-        if _SERVED_HOST.fullmatch(host) and not names_token_file:
-            try:
-                return HostFolder(self.root, host)
-            except (FileNotFoundError, NotADirectoryError):
-                pass
-            except OSError as error:
-                raise Unavailable(_CANNOT_BE_USED_TEXT) from error
-        raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
+        is_served = _SERVED_HOST.fullmatch(host) and not names_token_file
+        if not is_served or not _is_own_folder(folder):
+            raise HTTPError(404, f"There are no bookmarks of the host {host!r} here.")
+        return folder
 
     def _control_access(self, host: str) -> AccessControl:
         """Read the tokens at each request, so that a removed token is refused at once."""
@@ -156,5 +131,14 @@ class HostApplication:
             self.access_control,
             tokens=tokens,
             base_url=f"//{host}",  # The scheme is that of the request.
-            failed_logins=self._failed_logins.setdefault(host, FailedLogins()),
         )
+
+
+def _is_own_folder(folder: Path) -> bool:
+    """Return False for a symbolic link, too, whose target may be outside of the root."""
+    try:
+        return stat.S_ISDIR(os.lstat(folder).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise Unavailable(_CANNOT_BE_USED_TEXT) from error
