@@ -5,10 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import pytest
-from clients import Server, ask, gunicorn_of, put, service_of, titles, uri_of
+from clients import Server, ask, put, service_of, titles, uri_of
 
 from tests.conftest import require_program
 from tests.storage.conftest import emptied
@@ -214,23 +213,3 @@ def test_a_changed_symbolic_link_to_the_data_folder_is_followed(address, data, t
     (tmp_path / "link").symlink_to(make_data_folder(tmp_path / "new", "a", "d"))
     (tmp_path / "link").replace(link)
     require_followed(address, tmp_path / "new")
-
-
-# --- Forked processes ---
-
-
-def test_processes_forked_after_the_first_read_see_changes(start, tmp_path):
-    data = tmp_path / "data"
-    module = """
-        from bookmarks import make_app
-        application = make_app({data!r})
-        application.store.state()
-    """
-    (tmp_path / "forked.py").write_text(textwrap.dedent(module).format(data=str(data)))
-    command = [*gunicorn_of(data, "--pythonpath", str(tmp_path), preload=True)[:-1], "forked"]
-    address = start(command).address
-    for title in ("x", "y", "z"):
-        file_of(data, "a").write_text(text_of("a", title))
-        assert {titles(address)["a"] for _ in range(8)} == {title}
-        assert put(address, "b", title).status in (200, 201)
-        assert {titles(address)["b"] for _ in range(8)} == {title}

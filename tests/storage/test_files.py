@@ -9,7 +9,7 @@ import pytest
 from clients import count_open_files, raise_error
 
 from storage import files
-from storage.errors import Busy, Full, StorageError, Unavailable
+from storage.errors import Busy, Full, Unavailable
 from storage.lock import Lock, OpenFolders
 from tests.conftest import require_program
 
@@ -117,14 +117,6 @@ def test_a_temporary_file_that_cannot_be_removed_is_closed(tmp_path, monkeypatch
     assert files.is_temporary(left.name)
 
 
-@pytest.mark.parametrize("publish", PUBLISH)
-def test_publishing_does_not_replace_a_folder(tmp_path, kind, publish):
-    (tmp_path / "a.json").mkdir()
-    with pytest.raises(StorageError), staged_file(tmp_path) as staged:
-        publish(staged)
-    assert contents(tmp_path) == {"a.json": False}
-
-
 @pytest.mark.skipif(not files._O_TMPFILE, reason="needs O_TMPFILE")
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL])
 def test_a_file_system_without_o_tmpfile_gets_a_named_temporary_file(tmp_path, monkeypatch, number):
@@ -150,14 +142,6 @@ def test_short_reads_and_writes_are_continued(tmp_path, monkeypatch):
     with staged_file(tmp_path, data=data) as staged:
         staged.publish()
     assert files.read(tmp_path / "a.json")[0] == data
-
-
-def test_only_regular_files_are_read(tmp_path):
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "fifo")
-    for name in ("folder", "fifo"):
-        with pytest.raises(files.BadFile, match="not a regular file"):
-            files.read(tmp_path / name)
 
 
 def test_the_file_system_type_is_that_of_the_mount(tmp_path):

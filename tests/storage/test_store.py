@@ -39,7 +39,6 @@ from storage.errors import (
 from storage.query import Query
 from storage.record import encode
 from storage.retag import clean_retagging, retag
-from storage.search import parse_search
 from storage.store import Store
 
 NOW = "2024-01-01T00:00:00Z"
@@ -747,19 +746,3 @@ def _fork_during_a_write(store, write_end):
         os._exit(0)
     os.write(write_end, str(child).encode())
     os._exit(0)
-
-
-# --- Selections ---
-
-
-def test_a_page_counts_the_tags_of_all_its_matches(store):
-    for id, tags in (("a", ["X", "y"]), ("b", ["x", "y", "z"]), ("bb", ["x"]), ("d", ["z", "w"])):
-        put_bookmark(store, bookmark(id, uri=f"x:{id}", tags=tags))
-    for query, most_used in (
-        (Query(limit=1, offset=1), [("x", 3), ("y", 2)]),
-        (Query(limit=1, offset=1, tags=("x",)), [("x", 3), ("y", 2)]),
-        (Query(limit=1, offset=1, tags=("x", "y")), [("x", 2), ("y", 2)]),
-        (Query(limit=1, offset=1, search=parse_search("b")), [("x", 2), ("y", 1)]),
-    ):
-        counts = store.select(query).tag_counts(2)
-        assert [(tag.lower(), count) for tag, count in counts] == most_used

@@ -132,24 +132,6 @@ def wait_for(machine, id, expected):
     until(lambda: title_or_status(machine, id) == expected)
 
 
-def test_syncthing_transfers_every_change(pair):
-    one, two = pair
-    for id in ("a", "b"):
-        assert put(one.address, id, "New").status == 201
-        wait_for(two, id, "New")
-        assert put(two.address, id, "Changed").status == 200
-        wait_for(one, id, "Changed")
-        assert ask(one.address, "DELETE", f"/{id}").status == 204
-        wait_for(two, id, 410)
-    assert put_back(two.address, "a").status == 303
-    until(lambda: list(titles(one.address).values()) == ["Changed"])
-    assert erase(one.address, "b").status == 303
-    until(lambda: files_of(one) == files_of(two) == set(titles(two.address)))
-    for machine in pair:
-        assert [title_or_status(machine, id) for id in ("a", "b")] == [410, 410]
-        assert check(machine.data) == (0, [])
-
-
 def test_syncthing_loses_no_change_made_while_disconnected(pair):
     one, two = pair
     for id in ("edited", "deleted", "back"):
