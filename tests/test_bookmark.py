@@ -139,13 +139,6 @@ def test_put_of_xbel_requires_exactly_one_bookmark_with_a_title_element(app):
     assert response.json["title"] == "https://a.example/"
 
 
-def test_put_refuses_other_media_types_than_json_and_xbel(app):
-    for media_type in ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"):
-        options = {"body": b"uri=https://a.example/", "content_type": media_type, "status": 415}
-        response = app.request("/a", method="PUT", **options)
-        assert "application/json" in response.headers["Accept-Post"]
-
-
 # --- POST ---
 
 

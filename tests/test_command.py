@@ -52,7 +52,7 @@ def test_wrong_arguments_are_named(data, tmp_path, capsys):
     assert str(missing.parent) in message
 
 
-def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
+def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path, monkeypatch):
     token = tmp_path / "token"
     message = exit_message("--data", str(data), "--token-file", str(token))
     assert message == f"bookmarks: {token}: No such file or directory"
@@ -61,6 +61,10 @@ def test_a_token_file_must_exist_and_have_a_token_in_utf_8(data, tmp_path):
         assert "no token" in exit_message("--data", str(data), "--token-file", str(token))
     token.write_bytes(b"\xff")
     assert "UTF-8" in exit_message("--data", str(data), "--token-file", str(token))
+    monkeypatch.setenv("BOOKMARKS_TOKEN", " \n")
+    assert "token must not be empty" in exit_message("--data", str(data))
+    monkeypatch.setenv("BOOKMARKS_TOKEN_FILE", "")
+    assert "BOOKMARKS_TOKEN_FILE is empty" in exit_message("--data", str(data))
 
 
 def test_a_port_that_is_in_use_is_named_in_one_line(data):
@@ -81,18 +85,6 @@ def test_the_help_names_defaults_and_variables(capsys):
         assert "None" not in text
     assert exit_message("--version") == "0"
     assert capsys.readouterr().out == f"bookmarks {bookmarks.__version__}\n"
-
-
-def test_check_prints_each_finding_and_exits_1_if_there_is_one(add, data, capsys):
-    bookmark = add()
-    assert bookmarks.main(["check", "--data", str(data)]) == 0
-    assert capsys.readouterr().out == f"{data}: the folder is good\n"
-    broken = data / "bookmarks" / "broken.json"
-    broken.write_text("{")
-    assert bookmarks.main(["check", "--data", str(data), "--repair"]) == 1
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"{broken}: is no valid bookmark")
-    assert (data / "bookmarks" / f"{bookmark['id']}.json").exists()
 
 
 def test_environment_variables_set_the_options_of_serve(serve, tmp_path):

@@ -405,20 +405,6 @@ def test_other_hosts_do_not_wait_while_a_folder_is_opened(root, monkeypatch):
     assert listed.result() == []
 
 
-def test_a_forked_process_serves_the_folders_that_its_parent_had_open(hosts):
-    hosts.post_json("/", {"uri": "x:parent"}, headers=at(A), status=201)
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            hosts.post_json("/", {"uri": "x:child"}, headers=at(A), status=201)
-            status = len(uris(hosts, A)) != 2
-        finally:
-            os._exit(status)
-    assert os.waitpid(child, 0)[1] == 0
-    assert sorted(uris(hosts, A)) == ["x:child", "x:parent"]
-
-
 def test_the_log_of_a_failure_names_the_host(hosts, caplog, monkeypatch):
     monkeypatch.setattr(bookmarks.Store, "select", lambda *_, **options: 1 / 0)
     hosts.get("/", headers=at(B), status=500)

@@ -94,16 +94,6 @@ def test_an_exported_file_is_imported_without_loss(app, other, name):
     assert counts(post_file(other, name, exported)) == (0, 0, 3, 0, 0)
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.name)
-def test_a_file_of_another_program_is_unchanged_when_it_is_imported_again(app, path):
-    report = upload(app, path.read_bytes())
-    assert sum(counts(report)[:4]) > 0
-    again = upload(app, path.read_bytes())
-    assert (again["created"], again["updated"]) == (0, 0)
-    for name in ("ignored", "skipped", "noted", "entries", "not_read"):
-        assert again[name] == report[name]
-
-
 @pytest.mark.parametrize("name", [*SYNTAXES, "broken.html", "cut.csv", "galeon.xml"])
 def test_a_file_has_the_same_result_in_a_form_as_a_body_and_by_the_command(
     app, other, tmp_path, capsys, name

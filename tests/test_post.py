@@ -109,14 +109,21 @@ def test_an_update_ignores_the_dates_even_if_they_are_invalid(app, add, created)
     assert post_xbel(app, bookmark, 200).json["created"] == before["created"]
 
 
-def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data):
+def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data, run):
     for id, created in [("young", "2002-01-01T00:00:00Z"), ("old", "2001-01-01T00:00:00Z")]:
         bookmark = {"id": id, "uri": URI, "title": id, "created": created}
         (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
     assert [b["id"] for b in app.get("/", status=200).json] == ["young", "old"]
     response = app.post_json("/", {"uri": URI, "title": "Updated"}, status=200)
     assert response.json["id"] == "old"
+    (finding,) = run("check", data=data, status=1)[0].splitlines()
+    assert "old.json" in finding and "young.json" in finding
+    # An update conflicts only if it takes the uri.
     app.post_json("/young", {"uri": URI, "title": "No conflict"}, status=200)
+    app.post_json("/young", {"uri": f"{URI}#"}, status=200)
+    app.post_json("/young", {"uri": URI}, status=409)
+    app.delete("/old", status=204)
+    app.post_json("/young", {"uri": URI}, status=200)
 
 
 # --- Forms ---

@@ -169,7 +169,7 @@ def test_a_415_names_the_accepted_media_types(app, filled):
         ("PUT", "/a", ["application/json", "application/x-xbel", "text/xml"]),
         ("PUT", "/a/title", ["application/json", "text/plain"]),
     ):
-        response = send(app, method, path, "x", "text/turtle", {}, 415)
+        response = send(app, method, path, "x", FORM if method == "PUT" else "text/turtle", {}, 415)
         assert set(accepted) <= set(response.headers["Accept-Post"].split(", "))
         response = send(app, method, path, "x", JSON, {"Content-Encoding": "br, identity"}, 415)
         assert response.headers["Accept-Encoding"] == "identity"
@@ -183,6 +183,8 @@ def test_a_body_may_have_1_mib(app, filled):
     for method, path in (("POST", "/"), ("POST", "/a"), ("PUT", "/a")):
         send(app, method, path, body, JSON, {}, 200)
         send(app, method, path, body + " ", JSON, {}, 413)
+    for media_type in (JSON, "text/plain"):
+        send(app, "PUT", "/a/title", " " * 2**20 + '"A"', media_type, {}, 413)
 
 
 # --- Failures of the disk, the lock and the code ---

@@ -15,11 +15,9 @@ from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
 
 import pytest
-import webtest
 from webob import Request
 
 from bookmarks import make_app
-from storage.errors import Unavailable
 from tests.conftest import ROOT, require_program, without_inotify_warning
 
 JSON = "application/json"
@@ -114,20 +112,6 @@ def test_every_change_and_error_follows_pep_3333(folder):
     assert call(app, "POST", "/", {"uri": URI})[0] == 503
 
 
-def test_two_applications_serve_two_separate_folders(tmp_path):
-    one, other = (webtest.TestApp(make_app(tmp_path / name)) for name in ("one", "other"))
-    whole = {"uri": URI, "title": "One", "description": "", "tags": []}
-    one.put_json("/a", whole, status=201)
-    other.put_json("/a", whole | {"title": "Other"}, status=201)
-    other.put_json("/b", whole | {"uri": "x:b"}, status=201)
-    for _ in range(3):
-        assert one.get("/a").json["title"] == "One"
-        assert other.get("/a").json["title"] == "Other"
-        assert len(one.get("/").json) == 1 and len(other.get("/").json) == 2
-    one.delete("/a", status=204)
-    other.get("/a", status=200)
-
-
 # --- Unusable data folders ---
 
 
@@ -188,14 +172,6 @@ def test_a_folder_that_it_may_only_read_is_served_and_exported(unwritable, data,
     line = run_failing("export", "--data", str(data), prefix=prefix)
     assert "cannot be read: Permission denied" in line
     (data / "bookmarks").chmod(0o755)
-
-
-@pytest.mark.parametrize("name", ["no/data", "file"])
-def test_make_app_fails_if_the_data_folder_cannot_be_created(tmp_path, name):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(Unavailable, match=f"{name} cannot be created"):
-        make_app(tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_server_that_leaves_out_what_may_be_empty_is_served(data):

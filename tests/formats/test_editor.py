@@ -1,7 +1,5 @@
 """The form that adds and changes a bookmark, without JavaScript."""
 
-import json
-
 import pytest
 from test_html import PAGE, editor, open_form
 
@@ -252,8 +250,3 @@ def test_at_most_eight_tags_are_suggested_besides_the_own(app, add):
     id = add("https://a.example/2", tags=own)["id"]
     suggested = choices(open_form(app, f"/{id}"))
     assert len(suggested) == 8 and not set(own) & set(suggested)
-
-
-def test_json_bodies_have_no_controls(app):
-    body = json.dumps({"uri": URI, "_quote": "x"})
-    app.post("/", body, {"Content-Type": "application/json"}, status=422)

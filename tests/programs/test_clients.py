@@ -10,7 +10,6 @@ import sys
 import time
 import zipfile
 
-import feedparser
 import pytest
 from lxml import etree
 
@@ -176,21 +175,6 @@ def test_programs_take_the_token_in_the_address(serve, run):
     listed = run(f"curl -sf '{address}/?format=text' | cut -f1", address)
     assert made == listed == "https://a.example/\n"
     assert "1 unread" in run(commands("newsboat"), address)
-
-
-def test_feedparser_reads_entries_and_deletions(serve):
-    address = serve().address
-    put(address, "a")
-    put(address, "b")
-    first = feedparser.parse(address + "/feed")
-    assert sorted(entry.title for entry in first.entries) == ["a", "b"]
-    assert "at_deleted-entry" not in first.feed
-    second = feedparser.parse(address + "/feed", etag=first.etag, modified=first.modified)
-    assert (second.status, second.entries) == (304, [])
-    ask(address, "DELETE", "/a")
-    third = feedparser.parse(address + "/feed", etag=first.etag, modified=first.modified)
-    assert [entry.title for entry in third.entries] == ["b"]
-    assert third.feed["at_deleted-entry"]["ref"] in [entry.id for entry in first.entries]
 
 
 # --- The documented program that reads titles ---

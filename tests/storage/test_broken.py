@@ -10,7 +10,6 @@ import pytest
 from clients import (
     COMMAND,
     ask,
-    check,
     put,
     put_body,
     require_others_usable,
@@ -240,35 +239,3 @@ def test_a_file_whose_name_is_no_id_is_no_bookmark(service, data):
     require_others_usable(service.address)
     assert [path.read_bytes() for path in paths] == [valid(path) for path in paths]
     require_reported(data, *paths)
-
-
-@pytest.fixture
-def duplicates(service, data):
-    """The address of a service with two bookmarks of one uri, of which b is the older."""
-    for id, year in (("a", 2020), ("b", 2010)):
-        path = data / "bookmarks" / f"{id}.json"
-        path.write_bytes(valid(path, uri=uri_of("both"), created=f"{year}-01-01T00:00:00Z"))
-    return service.address
-
-
-def test_post_updates_the_older_of_two_bookmarks_of_one_uri_and_both_are_reported(duplicates, data):
-    for path in ("/", f"/?uri={uri_of('both')}"):
-        assert titles(duplicates, path) == {"a": "a", "b": "b"}
-    status, (finding,) = check(data)
-    assert status == 1 and "a.json" in finding and "b.json" in finding
-    response = ask(duplicates, "POST", "/", {"uri": "HTTPS://both.example:443", "title": "New"})
-    assert (response.status, response.json["id"]) == (200, "b")
-    assert titles(duplicates) == {"a": "a", "b": "New"}
-
-
-def test_an_update_conflicts_only_if_it_takes_a_shared_uri(duplicates, data):
-    uri = uri_of("both").encode()
-    assert ask(duplicates, "PUT", "/a", put_body(uri_of("both"), "New")).status == 200
-    assert ask(duplicates, "POST", "/b", {"title": "New"}).status == 200
-    assert put(duplicates, "c", "c").status == 201
-    assert ask(duplicates, "PUT", "/c/uri", uri).status == 409
-    assert ask(duplicates, "PUT", "/b/uri", uri + b"#").status == 200
-    assert ask(duplicates, "PUT", "/b/uri", uri).status == 409
-    assert ask(duplicates, "DELETE", "/a").status == 204
-    assert check(data) == (0, [])
-    assert ask(duplicates, "PUT", "/b/uri", uri).status == 200
