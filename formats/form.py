@@ -1,10 +1,11 @@
 """HTML forms: `application/x-www-form-urlencoded` and `multipart/form-data` (RFC 7578)."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from io import BytesIO
+from itertools import islice
 from urllib.parse import parse_qsl
 
-from multipart import MultipartError, MultipartSegment, PushMultipartParser
+from multipart import MultipartError, MultipartParser, MultipartPart
 
 from storage.bookmark import FIELDS, split_tags
 from storage.errors import Invalid, Malformed
@@ -51,55 +52,42 @@ def parse_multipart(body: bytes, parameters: Mapping[str, str]) -> list[tuple[st
     """Return the names and values of a multipart form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
     reason = "cannot be a file here. A file of bookmarks goes to POST /-/import"
-    files = [(part.name, reason) for part in parts if part.file_name]
+    files = [(part.name, reason) for part in parts if part.filename]
     if files:
         raise Invalid(files)
-    return [(part.name, _decode(part.value)) for part in parts]
+    return [(part.name, _decode(part.raw)) for part in parts]
 
 
 def read_uploads(body: bytes, parameters: Mapping[str, str]) -> list[tuple[str, bytes]]:
     """Return the name and content of each file in a form. Raises Malformed or Invalid."""
     parts = _parse_parts(body, parameters)
-    are_files = all(part.file_name for part in parts)
+    are_files = all(part.filename for part in parts)
     if not parts or not are_files:
         raise Invalid([("file", "must be a file that you choose, without other fields")])
-    return [(str(part.file_name), bytes(part.value)) for part in parts]
+    return [(part.filename, part.raw) for part in parts]
 
 
-class _Part(NamedTuple):
-    name: str
-    file_name: str | None  # None if the part is not a file.
-    value: bytearray
-
-
-def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[_Part]:
-    if not parameters.get("boundary"):
+def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[MultipartPart]:
+    boundary = parameters.get("boundary")
+    if not boundary:
         raise Malformed("The Content-Type of the multipart form has no boundary.")
-    boundary = parameters["boundary"].encode("utf-8")
+    size = len(body)
+    # Larger parts would be written to temporary files.
+    parser = MultipartParser(
+        BytesIO(body), boundary, part_limit=size, spool_limit=size, memory_limit=size
+    )
     try:
-        with PushMultipartParser(boundary) as parser:
-            parts = _join_pieces(parser.parse(body))
+        parts = list(islice(parser, MAX_FIELDS + 1))
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
+    if len(parts) > MAX_FIELDS:
+        raise Malformed(_TOO_MANY_TEXT)
     if not all(part.name for part in parts):  # RFC 7578 section 4.2
         raise Malformed("The multipart form has a part without a name.")
     return parts
 
 
-def _join_pieces(events: Iterable[MultipartSegment | bytearray | None]) -> list[_Part]:
-    """Join the events of each part: its head, pieces of its value, and None."""
-    parts: list[_Part] = []
-    for event in events:
-        if isinstance(event, MultipartSegment):
-            if len(parts) == MAX_FIELDS:
-                raise Malformed(_TOO_MANY_TEXT)
-            parts.append(_Part(event.name, event.filename, bytearray()))
-        elif event:
-            parts[-1].value.extend(event)
-    return parts
-
-
-def _decode(value: bytearray) -> str:
+def _decode(value: bytes) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
