@@ -187,11 +187,13 @@ def _no_such_page(listing: Listing) -> str:
 
 
 def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
-    """Return the escaped start of links to tags, such as `/?q=html&amp;tag=`."""
+    """Return the start of links to tags as HTML, such as `/?q=html&tag=`."""
     parameters: Parameters = []
     if repeats_filter:
         parameters = listing.linked_filter + listing.order
-    return e(with_query(f"{listing.site.path}/", [*parameters, ("tag", "")]))
+    # HTML allows "&" before these names, and the query has no other special characters.
+    query = urlencode([*parameters, ("tag", "")])
+    return f"{e(listing.site.path)}/?{query}"
 
 
 # The result needs no HTML escaping.
@@ -209,19 +211,19 @@ class _ItemWriter:
         list_query = ""
         if repeats_filter:
             list_query = listing.list_query
-        self._edit_query = e(urlencode({"_list": list_query}))
+        self._edit_query = urlencode({"_list": list_query}, safe="=")
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        unread = ' class="unread"' if self._is_marked_unread(entry) else ""
+        unread = " class=unread" if self._is_marked_unread(entry) else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
         description = _description(bookmark.description, edit_address, self._escape_and_mark)
         meta = self._meta(entry, edit_address)
         return (
-            f'<li id="b-{bookmark.id}" dir="auto"{unread}>\n{select}<h2>{title}</h2>\n'
-            f'{description}<p class="meta">{meta}</p>\n</li>\n'
+            f"<li id=b-{bookmark.id} dir=auto{unread}>\n{select}<h2>{title}</h2>\n"
+            f"{description}<p class=meta>{meta}</p>\n</li>\n"
         )
 
     def _meta(self, entry: Entry, edit_address: str) -> str:
@@ -233,7 +235,7 @@ class _ItemWriter:
         if self._is_marked_unread(entry):  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
-        return f'{actions}{host} {date} <span class="tags">{tags}</span>'
+        return f'{actions}{host} {date} <span class=tags>{tags}</span>'
 
     def _is_marked_unread(self, entry: Entry) -> bool:
         return UNREAD in entry.tags and not self._is_visitor
@@ -262,13 +264,13 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
     id = entry.bookmark.id
     read_button = ""
     if UNREAD in entry.tags:
-        read_button = f'<button form="many" formaction="{path}/-/read/{id}">Mark as read</button> '
+        read_button = f'<button form=many formaction="{path}/-/read/{id}">Mark as read</button> '
     # On small screens, CSS hides all but the first button.
     return (
-        f'<button class="more" popovertarget="m-{id}">Actions</button>'
-        f'<span class="actions" popover id="m-{id}">{read_button}'
+        f"<button class=more popovertarget=m-{id}>Actions</button>"
+        f"<span class=actions popover id=m-{id}>{read_button}"
         f'<a href="{edit_address}">Edit</a> '
-        f'<button form="many" formaction="{path}/-/delete/{id}">Delete</button></span>'
+        f'<button form=many formaction="{path}/-/delete/{id}">Delete</button></span>'
     )
 
 

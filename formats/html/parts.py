@@ -73,4 +73,4 @@ def date_html(timestamp: str) -> str:
     year = timestamp[:4]
     month = _MONTHS[int(timestamp[5:7]) - 1]
     day = timestamp[8:10].lstrip("0")
-    return f'<time datetime="{minute}Z">{day} {month} {year}</time>'
+    return f"<time datetime={minute}Z>{day} {month} {year}</time>"
