@@ -1,5 +1,6 @@
 """The frame of every page, and parts that pages share."""
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -275,26 +276,54 @@ def changed_notice(values: Mapping[str, str]) -> str:
     return f'<p class="saved" role="alert">{notice}</p>\n'
 
 
-_PAGE_LABELS = {"first": "First", "prev": "Previous", "next": "Next", "last": "Last"}
+def page_links(
+    links: Mapping[str, str], offset: int, limit: int, total: int, summary: str = ""
+) -> str:
+    """Return the summary and links to other pages, of `limit` items each.
 
-
-def page_links(links: Mapping[str, str], summary: str = "") -> str:
-    """Return the summary and links to other pages, which are given by relation."""
-    shown = dict(links)
-    if "prev" not in links:
-        shown.pop("first", None)
-    if "next" not in links:
-        shown.pop("last", None)
+    `links` has the addresses of the first, the previous and the next page by relation.
+    It is empty if there is only one page.
+    """
     html = ""
     if links:
-        html = summary
-    for relation, address in shown.items():
-        rel = ""
-        if relation in ("prev", "next"):  # HTML defines no `first` and `last`.
-            rel = f" rel={relation}"
-        label = _PAGE_LABELS[relation]
-        html += f'<a class="button" href="{e(address)}"{rel}>{label}</a>\n'
+        numbers = _numbers_html(links["first"], offset, limit, total)
+        previous = _step("Previous", "prev", links)
+        next = _step("Next", "next", links)
+        html = f"{summary}{previous}{numbers}{next}"
     return f'<nav class="pages" aria-label="Pages">{html}</nav>\n'
+
+
+def _step(label: str, relation: str, links: Mapping[str, str]) -> str:
+    if relation not in links:
+        return ""
+    return f'<a class="button" href="{e(links[relation])}" rel={relation}>{label}</a>\n'
+
+
+def _numbers_html(first_address: str, offset: int, limit: int, total: int) -> str:
+    before_offset = e(first_address.removesuffix("0"))
+    current = offset // limit + 1
+    last = math.ceil(total / limit)
+    html = ""
+    for number in page_numbers(current, last):
+        if number is None:
+            html += "<span>…</span>\n"
+        elif number == current:
+            html += f'<strong aria-current="page">{number:,}</strong>\n'
+        else:
+            address = f"{before_offset}{(number - 1) * limit}"
+            html += f'<a class="button" href="{address}">{number:,}</a>\n'
+    return html
+
+
+def page_numbers(current: int, last: int) -> Sequence[int | None]:
+    """Return the numbers of at most 7 pages, with None in place of those left out."""
+    if last <= 7:
+        return range(1, last + 1)
+    if current <= 4:
+        return [1, 2, 3, 4, 5, None, last]
+    if current >= last - 3:
+        return [1, None, *range(last - 4, last + 1)]
+    return [1, None, current - 1, current, current + 1, None, last]
 
 
 def number_of_bookmarks(number: int) -> str:

@@ -35,9 +35,6 @@ _LONG_FILTER_NOTE = (
 
 def write(listing: Listing) -> Iterator[bytes]:
     items = _ItemWriter(listing)
-    links = listing.links
-    if listing.has_long_filter:
-        links = {}
     parts = [
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
@@ -47,7 +44,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
         "</ol>\n",
-        frame.page_links(links, f"<span>{_total(listing)}</span>\n"),
+        _page_links(listing),
         "</main>\n",
         _aside(listing),
         "</div>\n",
@@ -309,6 +306,18 @@ def _link(address: str) -> str:
 
 
 # --- Below and beside the items ---
+
+
+def _page_links(listing: Listing) -> str:
+    links = listing.links
+    if listing.has_long_filter:
+        links = {}
+    query = listing.query
+    summary = f"<p>{_total(listing)}</p>\n"
+    return frame.page_links(
+        links, query.offset, query.limit or 0, listing.selection.total, summary
+    )
+
 
 def _aside(listing: Listing) -> str:
     tags = _tags(listing)

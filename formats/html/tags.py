@@ -72,7 +72,7 @@ def _page_links(view: View, offset: int, total: int) -> str:
     query = [(name, view.values[name]) for name in _KNOWN_PARAMETERS if name in view.values]
     offsets = offsets_of_pages(offset, _PAGE_SIZE, total)
     links = links_to_pages(f"{view.site.path}/tags", query, offsets)
-    return frame.page_links(links)
+    return frame.page_links(links, offset, _PAGE_SIZE, total)
 
 
 def _bar(site: Site) -> str:

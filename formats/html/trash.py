@@ -36,7 +36,7 @@ def write_trash(
 def _page_links(site: Site, offset: int, total: int) -> str:
     offsets = offsets_of_pages(offset, PAGE_SIZE, total)
     links = links_to_pages(f"{site.path}/-/trash", [("limit", PAGE_SIZE)], offsets)
-    return frame.page_links(links)
+    return frame.page_links(links, offset, PAGE_SIZE, total)
 
 
 def _bar(site: Site) -> str:

@@ -291,14 +291,28 @@ def test_checked_bookmarks_of_the_trash_are_put_back_or_erased(app, data, addres
     assert {b["title"] for b in app.get("/").json} == stored | {"T1 <b>"}
 
 
-def test_the_first_and_the_last_page_have_no_link_to_themselves(app, add):
-    for n in range(3):
-        add(f"https://{n}.example/")
-    forward, back = ["Next", "Last"], ["First", "Previous"]
-    for offset, labels in ((0, forward), (1, back + forward), (2, back)):
-        page = app.get(f"/?limit=1&offset={offset}", headers=PAGE, status=200).html
-        assert [link.text for link in page.select(".pages a")] == labels
-        assert page.select_one(".pages span").text == f"{offset + 1}–{offset + 1} of 3"
+def test_a_long_list_has_at_most_seven_numbered_pages_and_links_to_them(app):
+    app.post_json("/-/import", [{"uri": f"https://{n}.example/"} for n in range(31)], status=200)
+    for limit, offset, links in (
+        (20, 0, "*1* 2 Next"),
+        (20, 20, "Previous 1 *2*"),
+        (1, 3, "Previous 1 2 3 *4* 5 … 31 Next"),
+        (1, 15, "Previous 1 … 15 *16* 17 … 31 Next"),
+        (1, 27, "Previous 1 … 27 *28* 29 30 31 Next"),
+        (1, 30, "Previous 1 … 27 28 29 30 *31*"),
+        (1, 99, "Previous 1 … 27 28 29 30 31"),
+        (10, 15, "Previous 1 *2* 3 4 Next"),
+    ):
+        page = app.get(f"/?limit={limit}&offset={offset}", headers=PAGE, status=200).html
+        for current in page.select(".pages [aria-current=page]"):
+            current.string = f"*{current.text}*"
+        assert not page.select(".pages a[aria-current]")
+        shown = [element.text for element in page.select(".pages > :not(p)")]
+        assert " ".join(shown) == links
+    assert page.select_one(".pages p").text == "16–25 of 31"
+    (third,) = [link["href"] for link in page.select(".pages a") if link.text == "3"]
+    page = app.get(third, headers=PAGE, status=200).html
+    assert page.select_one(".total").text == "21–30 of 31"
     page = app.get("/", headers=PAGE, status=200).html
     assert page.select_one(".pages").text == ""
     page = app.get("/tags", headers=PAGE, status=200).html
