@@ -1,10 +1,7 @@
-"""The login page, and the page that sends a form again after the login."""
-
-from msgspec.structs import replace
+"""The pages to log in and out."""
 
 from formats.html import frame
-from formats.html.editor import values_html
-from formats.listing import Parameters, Site, list_address
+from formats.listing import Parameters, Site
 
 
 def write_login_page(
@@ -37,21 +34,6 @@ autocomplete="current-password"{attributes}>
         )
     page = frame.begin_login("Log in", site) + frame.single_column("Log in", main)
     return page.encode()
-
-
-def write_pending_form(site: Site, target: str, pending_fields: Parameters) -> bytes:
-    """Return the page after a login, with a button that sends the pending form again."""
-    list_query = dict(pending_fields).get("_list")
-    cancel = frame.link_button("Cancel", list_address(site.path, list_query))
-    is_deletion = target.startswith("/-/delete/") or ("do", "delete") in pending_fields
-    label = "Delete" if is_deletion else "Continue"
-    buttons = frame.submit_button(label, cancel)
-    form = frame.post_form(site.path + target, pending_fields, buttons)
-    values = values_html(pending_fields)
-    main = f'{values}<p role="status">You are logged in now.</p>\n{form}'
-    # `site` was made before the login.
-    site = replace(site, is_visitor=False)
-    return frame.write_page("This is not done yet", main, site).encode()
 
 
 def write_logout_page(site: Site) -> bytes:

@@ -10,6 +10,7 @@ from formats.form import fields_by_name
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.error_page import Problem
 from formats.http import problems
+from formats.http.login_challenge import without_login_fields
 from formats.http.request import read_form
 from formats.http.response import OK, Response, respond_with
 from formats.http.routing import Service, path_of
@@ -35,7 +36,7 @@ def form_handler(write_error_page: _ErrorPageWriter) -> Callable[[_Handler], _Ha
     def decorate(handler: _Handler) -> _Handler:
         @functools.wraps(handler)
         def handle(service: Service, request: Request, **arguments: str) -> Response:
-            fields = fields_by_name(read_form(request))
+            fields = fields_by_name(without_login_fields(read_form(request)))
             try:
                 return handler(service, request, fields, **arguments)
             except Exception as error:

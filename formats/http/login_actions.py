@@ -3,7 +3,7 @@
 from webob import Request
 
 from formats.html import MEDIA_TYPE as HTML
-from formats.html.login_page import write_login_page, write_logout_page, write_pending_form
+from formats.html.login_page import write_login_page, write_logout_page
 from formats.http.access_log import client_address
 from formats.http.credentials import (
     LOGIN_COOKIE,
@@ -17,64 +17,55 @@ from formats.http.login_challenge import (
     MAX_LOGIN_FORM,
     check_target,
     referring_page,
+    without_login_fields,
 )
 from formats.http.request import query_parameters, read_form
-from formats.http.response import HTTPError, Response, respond_with, see_other
+from formats.http.response import (
+    TEMPORARY_REDIRECT,
+    HTTPError,
+    Response,
+    respond_with,
+    see_other,
+)
 from formats.http.routing import Service
 from formats.http.security import BEARER
 from formats.listing import Parameters, Site
-
-_BOOKMARK_FORMS = ("/-/add", "/-/edit/")
+from storage.query import first_values
 
 
 def show_login(service: Service, request: Request) -> Response:
     """GET /-/login: the login form, or a button to log out."""
     _raise_404_without_tokens(service)
     site = service.site(request)
-    if has_login(request.environ.get("HTTP_COOKIE", ""), service.access_control.tokens):
+    cookies = request.environ.get("HTTP_COOKIE", "")
+    if has_login(cookies, service.access_control.tokens):
         return respond_with(HTML, write_logout_page(site))
-    target = referring_page(request, site)
-    requested = dict(query_parameters(request)).get("next")
+    requested = first_values(query_parameters(request)).get("next")
     if requested:
         target = check_target(requested)
+    else:
+        target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending_fields=[]))
 
 
 def log_in(service: Service, request: Request) -> Response:
-    """POST /-/login: set the login cookie if the token is valid.
-
-    All fields but `token` and `next` are those of a form that was sent without a login.
-    They are kept, to send it again.
-    """
+    """POST /-/login: set the login cookie if the token is valid."""
     _raise_404_without_tokens(service)
     site = service.site(request)
-    login_form = {"token": "", "next": ""}
-    pending_fields = []
-    for name, value in read_form(request, MAX_LOGIN_FORM):
-        if name in login_form:
-            login_form[name] = value
-        else:
-            pending_fields.append((name, value))
-    target = check_target(login_form["next"])
-    sent_token = login_form["token"].strip().encode()
+    fields = read_form(request, MAX_LOGIN_FORM)
+    values = first_values(fields)
+    pending_fields = without_login_fields(fields)
+    target = check_target(values.get("next", ""))
+    sent_token = values.get("token", "").strip().encode()
     token = find_token(sent_token, service.access_control.tokens)
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
         return _refuse_token(site, target, pending_fields)
-    response = _respond_after_login(site, target, pending_fields)
+    response = see_other(site.url + target)
+    if pending_fields:
+        response.status = TEMPORARY_REDIRECT  # The browser sends all fields to the target.
     response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
     return response
-
-
-def _respond_after_login(site: Site, target: str, pending_fields: Parameters) -> Response:
-    if not pending_fields:
-        return see_other(site.url + target)
-    if target.startswith(_BOOKMARK_FORMS):
-        response = see_other(site.url + target)
-        response.status = "307 Temporary Redirect"  # The browser sends the form again.
-        return response
-    # Ask before sending another form, which may delete bookmarks.
-    return respond_with(HTML, write_pending_form(site, target, pending_fields))
 
 
 def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:

@@ -13,10 +13,12 @@ from formats.html import MEDIA_TYPE as HTML
 from formats.html.login_page import write_login_page
 from formats.http.request import MAX_BODY, read_form
 from formats.http.response import HTTPError, Response, respond_with
+from formats.http.routing import path_of
 from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
+LOGIN_FIELDS = ("token", "next")  # Of the login form, which also has the pending fields.
 MAX_LOGIN_FORM = MAX_BODY + 65_536  # Bytes of pending fields, and of `token` and `next`.
 _TARGET = re.compile("/[!-~]*")  # Printable ASCII.
 # Browsers take `//name` and `/\name` for another host.
@@ -35,10 +37,16 @@ def respond_login_page(request: Request, site: Site) -> Response:
 
 
 def _read_pending_fields(request: Request) -> Parameters:
-    if request.method == "POST":
-        with suppress(HTTPError, Malformed, Invalid):  # Not a form.
-            return read_form(request, MAX_LOGIN_FORM)
+    is_form_of_page = request.method == "POST" and path_of(request).startswith("/-/")
+    if is_form_of_page:
+        with suppress(HTTPError, Malformed, Invalid):  # Files cannot be kept.
+            return without_login_fields(read_form(request, MAX_LOGIN_FORM))
     return []
+
+
+def without_login_fields(fields: Parameters) -> Parameters:
+    """Return the fields of a form that may have been sent by the login page."""
+    return [(name, value) for name, value in fields if name not in LOGIN_FIELDS]
 
 
 def check_target(target: str) -> str:

@@ -13,6 +13,7 @@ CREATED = "201 Created"
 NO_CONTENT = "204 No Content"
 SEE_OTHER = "303 See Other"
 NOT_MODIFIED = "304 Not Modified"
+TEMPORARY_REDIRECT = "307 Temporary Redirect"
 
 VARY = "Accept, Accept-Encoding"
 COMMON_HEADERS = {
