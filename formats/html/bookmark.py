@@ -14,9 +14,9 @@ from storage.index import Entry
 def write(entry: Entry, view: View) -> Iterator[bytes]:
     """Write the page of a bookmark; visitors see its values, but no forms."""
     site = view.site
+    heading = title_link(entry.bookmark)
     if site.is_visitor:
         content = _meta_html(entry) + _values_html(entry, site)
-        heading = title_link(entry.bookmark)
         yield write_page(entry.bookmark.title, content, site, heading=heading).encode()
         return
     values = view.values
@@ -28,29 +28,31 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
     form = empty_form.with_stored_values(entry)
     form_html = editor.edit_form(site, form, FormParts(focus=focus))
     content = _meta_html(entry) + form_html
-    yield _page(entry, site, content, list_query).encode()
+    content += editor.delete_form(site, entry, list_query)
+    yield write_page(entry.bookmark.title, content, site, heading=heading).encode()
 
 
-def write_saved(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the page for a sent uri that is stored already."""
+def write_existing(entry: Entry, site: Site, sent: BookmarkForm) -> str:
+    """Return the page for a sent uri that is stored already. It shows all that was sent."""
+    link = title_link(entry.bookmark)
     date = date_html(entry.bookmark.created)
-    text = f"<p>You saved this page on {date}.</p>"
-    note = f'<div class="notice" role="status">{text}</div>\n'
-    checkbox = _description_checkbox(entry, sent, is_checked=False)
-    parts = FormParts(checkbox=checkbox, focus="tags")
-    form_html = editor.edit_form(site, _with_sent_tags(entry, sent), parts)
-    return _page(entry, site, note + form_html, sent.list_query)
-
-
-def form_with_typed_values(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the form of a stored bookmark with what the user typed added to it."""
+    notice = (
+        '<div class="notice" role="alert" tabindex="-1">\n'
+        f"<p>You saved {link} on {date}. The form shows that bookmark, with your "
+        "tags at the end. Nothing changes before you save.</p>\n</div>\n"
+    )
     notes = {}
     title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
-        notes["title"] = editor.other_value("You typed:", title)
-    checkbox = _description_checkbox(entry, sent, is_checked=True)
-    parts = FormParts(notes=notes, checkbox=checkbox, focus="tags")
-    return editor.edit_form(site, _with_sent_tags(entry, sent), parts)
+        notes["title"] = editor.other_value("New title:", title)
+    quote = ""
+    description = sent.text("description").strip()
+    if description not in entry.bookmark.description:
+        quote = editor.quote_checkbox(description)
+    parts = FormParts(notes=notes, checkbox=quote, focus="tags")
+    main = notice + editor.edit_form(site, _with_sent_tags(entry, sent), parts)
+    main += editor.delete_form(site, entry, sent.list_query)
+    return write_page("You have this bookmark already", main, site)
 
 
 def _with_sent_tags(entry: Entry, sent: BookmarkForm) -> BookmarkForm:
@@ -64,13 +66,6 @@ def _with_sent_tags(entry: Entry, sent: BookmarkForm) -> BookmarkForm:
     return form.with_texts({"tags": ", ".join(tags)}, unread=form.unread or sent.unread)
 
 
-def _description_checkbox(entry: Entry, sent: BookmarkForm, is_checked: bool) -> str:
-    description = sent.text("description").strip()
-    if description in entry.bookmark.description:
-        return ""
-    return editor.quote_checkbox(description, is_checked)
-
-
 def _values_html(entry: Entry, site: Site) -> str:
     bookmark = entry.bookmark
     description = e(bookmark.description).replace("\n", "<br>\n")
@@ -82,12 +77,6 @@ def _values_html(entry: Entry, site: Site) -> str:
         f'<p dir="auto">{description}</p>\n'
         f'<p class="meta"><span class="tags">{tags}</span></p>\n'
     )
-
-
-def _page(entry: Entry, site: Site, content: str, list_query: str | None) -> str:
-    bookmark = entry.bookmark
-    main = content + editor.delete_form(site, entry, list_query)
-    return write_page(bookmark.title, main, site, heading=title_link(bookmark))
 
 
 def _meta_html(entry: Entry) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from formats.html import frame
-from formats.html.bookmark import form_with_typed_values
 from formats.html.editor import (
     LABELS,
     BookmarkForm,
@@ -18,7 +17,6 @@ from formats.html.editor import (
 from formats.html.error_page import Problem, detail_html, people_text, problem_html
 from formats.html.frame import Note
 from formats.html.list_forms import tags_field
-from formats.html.parts import date_html, title_link
 from formats.listing import Site
 from storage.index import Entry
 
@@ -109,20 +107,6 @@ def _error_sentences(problem: Problem) -> dict[str, str]:
         if name in errors:
             sentences[name] = f"{label} {people_text(errors[name])}"
     return sentences
-
-
-def write_existing(form: BookmarkForm, entry: Entry, site: Site) -> str:
-    """Return the page for a typed uri that is stored already."""
-    bookmark = entry.bookmark
-    editor = form_with_typed_values(entry, site, form)
-    link = title_link(bookmark)
-    date = date_html(bookmark.created)
-    text = (
-        f"<p>You saved {link} on {date}. The form shows that bookmark, with your "
-        "tags at the end. Nothing changes before you save.</p>\n"
-    )
-    notice = f'<div class="notice" role="alert" tabindex="-1">\n{text}</div>\n'
-    return frame.write_page("You have this bookmark already", notice + editor, site)
 
 
 def write_two_versions(

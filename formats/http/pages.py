@@ -8,9 +8,9 @@ from webob import Request
 
 import formats
 from formats import json
-from formats.html import bookmark as bookmark_page
 from formats.html import import_report, refused_form
 from formats.html.assets import assets
+from formats.html.bookmark import write_add, write_existing
 from formats.html.editor import BookmarkForm
 from formats.html.tools import write_tools
 from formats.http import login_actions, problems, trash_actions
@@ -42,8 +42,8 @@ def show_add(service: Service, request: Request) -> Response:
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
     if existing:
-        return respond_page(bookmark_page.write_saved(existing, view.site, form))
-    return respond_page(bookmark_page.write_add(form, view.site))
+        return respond_page(write_existing(existing, view.site, form))
+    return respond_page(write_add(form, view.site))
 
 
 def show_tools(service: Service, request: Request) -> Response:
@@ -74,7 +74,7 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
     with service.store.transaction() as transaction:
         existing = transaction.holder(fields["uri"])
         if existing:
-            page = refused_form.write_existing(form, existing, service.site(request))
+            page = write_existing(existing, service.site(request), form)
             return respond_page(page, "409 Conflict")
         entry = transaction.put(rules.create(fields, transaction.mint()))
     return _return_from(service, request, form, entry)

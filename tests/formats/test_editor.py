@@ -24,9 +24,9 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     path = "/-/add?uri=HTTPS://A.example/x&title=Theirs&tags=two,three,ONE,four"
     response = app.get(path, headers=PAGE, status=200)
     form = editor(response)
-    assert "You saved this page on 6 May 2024." in text(response)
+    assert "You saved Mine on 6 May 2024." in text(response)
     assert form.action == f"/-/edit/{id}" and form["title"].value == "Mine"
-    assert "Theirs" not in response.text
+    assert "New title: Theirs" in text(response)
     assert "autofocus" in form["tags"].attrs
     assert form["tags"].value == "one, Two, three, four"
     assert app.get(f"/{id}", status=200).json["tags"] == ["one", "Two"]
@@ -39,7 +39,7 @@ def test_the_selected_text_can_be_added_to_the_description(app, add, is_accepted
     id = add(URI, description="Saved <b>")["id"]
     query = {"uri": URI, "description": " Selected\r\n\"text\" <i> "}
     form = editor(app.get("/-/add", query, headers=PAGE, status=200))
-    assert form["description"].value == "Saved <b>"
+    assert form["description"].value == "Saved <b>" and form["_quote"].checked
     form["_quote"].checked = is_accepted
     submit(form)
     expected = 'Saved <b>\n\nSelected\n"text" <i>' if is_accepted else "Saved <b>"
@@ -63,7 +63,7 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     response = submit(form, 409)
     assert "You have this bookmark already" in text(response)
     assert "You saved Saved on 6 May 2024." in text(response)
-    assert "You typed: Typed" in text(response)
+    assert "New title: Typed" in text(response)
     again = editor(response)
     assert again.action == f"/-/edit/{id}"
     assert (again["uri"].value, again["title"].value) == (URI, "Saved")
