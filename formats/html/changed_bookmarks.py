@@ -11,8 +11,11 @@ from formats.html.parts import MAX_TITLE_CHARACTERS, host_html, page_link
 from formats.html.trash import trash_link
 from formats.listing import Site
 from storage.bookmark import Bookmark
-from storage.errors import Gone, NotFound, StorageError
+from storage.errors import Busy, Full, Gone, NotFound, StorageError, Unavailable
 from storage.index import Entry
+
+# After these errors, a bookmark may be changed or not.
+_OUTCOME_UNKNOWN = (Busy, Full, Unavailable)
 
 
 class ChangedBookmarks(msgspec.Struct):
@@ -21,27 +24,20 @@ class ChangedBookmarks(msgspec.Struct):
     is_deletion: bool
     can_be_restored: bool = True
     done: list[Bookmark] = []  # As they were before.
-    # Left alone, because another client has changed them since the form was opened.
-    changed_meanwhile: list[Entry] = []
+    changed_meanwhile: list[Entry] = []  # Left alone: another client has changed them.
     failed: list[tuple[Bookmark | None, StorageError]] = []  # None if only the error is known.
-    unknown_count: int = 0  # Bookmarks that a disk error may have left unchanged.
-    unknown_reason: str = ""  # The text of the disk error.
-
-    @property
-    def known_count(self) -> int:
-        return len(self.done) + len(self.changed_meanwhile) + len(self.failed)
-
-    def add_failures(self, error: StorageError, number: int) -> None:
-        """Add bookmarks of which only the error is known."""
-        self.failed += [(None, error)] * number
 
     @property
     def is_complete(self) -> bool:
-        return not (self.changed_meanwhile or self.failed or self.unknown_count)
+        return not self.changed_meanwhile and not self.failed
 
     @property
     def all_failed(self) -> bool:
-        return not (self.done or self.changed_meanwhile or self.unknown_count)
+        return not self.done and not self.changed_meanwhile
+
+    @property
+    def is_outcome_unknown(self) -> bool:
+        return any(isinstance(error, _OUTCOME_UNKNOWN) for _, error in self.failed)
 
     @property
     def participle(self) -> str:
@@ -54,7 +50,6 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
     """Return the page, with a form to put deleted bookmarks back."""
     heading = _heading(changes)
     content = _deleted_html(changes, site, list_query)
-    content += _unknown_html(changes)
     content += _changed_meanwhile_html(changes, site, list_query)
     content += _failed_html(changes, site)
     classes = "notice"
@@ -73,7 +68,7 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
 
 
 def _heading(changes: ChangedBookmarks) -> str:
-    if changes.unknown_count and not changes.done:
+    if changes.is_outcome_unknown and not changes.done:
         return "This may be done or not"
     number = frame.number_of_bookmarks(len(changes.done))
     return f"{number} {changes.participle}"
@@ -106,14 +101,6 @@ def _title_or_number(deleted: Sequence[Bookmark]) -> str:
     return f"<strong><bdi>{e(title)}</bdi></strong> {host}"
 
 
-def _unknown_html(changes: ChangedBookmarks) -> str:
-    if not changes.unknown_count:
-        return ""
-    number = frame.number_of_bookmarks(changes.unknown_count)
-    reason = e(changes.unknown_reason)
-    return f"<p>Not known to be {changes.participle}: {number}. {reason}</p>\n"
-
-
 def _changed_meanwhile_html(
     changes: ChangedBookmarks, site: Site, list_query: str | None
 ) -> str:
@@ -139,15 +126,22 @@ def _failed_html(changes: ChangedBookmarks, site: Site) -> str:
     """Return links to the failed bookmarks, grouped by reason."""
     bookmarks_by_reason: dict[str, list[Bookmark | None]] = {}
     for bookmark, error in changes.failed:
-        reason = str(error)
-        if isinstance(error, Gone | NotFound):
-            reason = "There is no such bookmark."
+        reason = _reason(error, changes.participle)
         bookmarks_by_reason.setdefault(reason, []).append(bookmark)
     html = ""
     for reason, bookmarks in bookmarks_by_reason.items():
         number = frame.number_of_bookmarks(len(bookmarks))
-        html += f"<p>{number} left alone: {e(reason)}</p>\n"
+        html += f"<p>{number} {e(reason)}</p>\n"
         for bookmark in bookmarks:
             if bookmark:
                 html += f"<p>{page_link(bookmark, site)}</p>\n"
     return html
+
+
+def _reason(error: StorageError, participle: str) -> str:
+    """Return a text that follows a number of bookmarks."""
+    if isinstance(error, _OUTCOME_UNKNOWN):
+        return f"not known to be {participle}: {error}"
+    if isinstance(error, Gone | NotFound):
+        return "left alone: There is no such bookmark."
+    return f"left alone: {error}"

@@ -20,12 +20,12 @@ from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address
 from storage import bookmark as rules
-from storage.batch import Failed, Outcome, change_in_batches
+from storage.batch import Done, Failed, Outcome, change_in_batches
 from storage.errors import (
     Gone,
     Invalid,
     Malformed,
-    OutcomeUnknown,
+    PreconditionFailed,
     StorageError,
     Unreadable,
 )
@@ -54,34 +54,30 @@ def _apply_button(
 ) -> Response:
     changes = _act_on_all(service.store, ids, button, fields)
     if changes.all_failed:
-        _, first_error = changes.failed[0]
-        raise first_error
+        # The last error has ended the work, if its outcome is unknown.
+        _, last_error = changes.failed[-1]
+        raise last_error
     return _respond(changes, ids, fields.get("_list"), service.site(request))
 
 
 def _act_on_all(
     store: Store, ids: Sequence[str], button: str, fields: Fields
 ) -> ChangedBookmarks:
-    action = _action_of(button, fields)
-    shown_versions = set(fields.get("_shown", "").split())
-
-    def act_on_one(transaction: Transaction, id: str) -> _Attempt:
-        return _act_unless_newer(transaction, id, shown_versions, action)
-
+    act_on_one = functools.partial(
+        _act_unless_newer,
+        shown_versions=set(fields.get("_shown", "").split()),
+        action=_action_of(button, fields),
+    )
     changes = ChangedBookmarks(
         is_deletion=button == "delete", can_be_restored=store.trash.keep_deleted != 0
     )
+    remaining = len(ids)
     try:
         for outcome in change_in_batches(store, ids, act_on_one):
             _add_outcome(changes, outcome)
-    except OutcomeUnknown as error:
-        # The disk failed, so the other bookmarks may be changed or not.
-        changes.unknown_count = len(ids) - changes.known_count
-        changes.unknown_reason = str(error)
+            remaining -= 1
     except StorageError as error:
-        if not changes.done:
-            raise
-        changes.add_failures(error, len(ids) - changes.known_count)
+        changes.failed += [(None, error)] * remaining
     return changes
 
 
@@ -102,7 +98,7 @@ def respond_changed(
 ) -> Response:
     """Respond with a page about the changed bookmarks and those left alone."""
     page = write_changed_bookmarks(changes, site, list_query)
-    if changes.unknown_count:
+    if changes.is_outcome_unknown:
         return respond_page(page, "503 Service Unavailable")
     if changes.done:
         return respond_page(page)
@@ -116,7 +112,6 @@ class _Attempt(NamedTuple):
     """The outcome of an action on one bookmark."""
 
     entry: Entry  # Before the action.
-    is_newer: bool = False  # Another client has changed the bookmark meanwhile.
     error: StorageError | None = None
 
 
@@ -125,25 +120,24 @@ def _act_unless_newer(
 ) -> _Attempt:
     entry = transaction.get(id)
     if shown_version(entry) not in shown_versions:
-        return _Attempt(entry, is_newer=True)
+        return _Attempt(entry, PreconditionFailed("It was changed meanwhile."))
     try:
         action(transaction, entry)
     except (Gone, Invalid, Unreadable) as error:
-        return _Attempt(entry, error=error)
+        return _Attempt(entry, error)
     return _Attempt(entry)
 
 
 def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Attempt]) -> None:
-    if isinstance(outcome, Failed):
-        changes.add_failures(outcome.error, 1)
-        return
-    attempt = outcome.result
-    if attempt.is_newer:
-        changes.changed_meanwhile.append(attempt.entry)
-    elif attempt.error:
-        changes.failed.append((attempt.entry.bookmark, attempt.error))
-    else:
-        changes.done.append(attempt.entry.bookmark)
+    match outcome:
+        case Failed(_, error):
+            changes.failed.append((None, error))
+        case Done(_, _Attempt(entry, None)):
+            changes.done.append(entry.bookmark)
+        case Done(_, _Attempt(entry, PreconditionFailed())):
+            changes.changed_meanwhile.append(entry)
+        case Done(_, _Attempt(entry, StorageError() as error)):
+            changes.failed.append((entry.bookmark, error))
 
 
 def _action_of(button: str, fields: Fields) -> _Action:
