@@ -131,13 +131,14 @@ def _item(site: Site, tag: str, count: int) -> str:
     address = e(with_query(f"{site.path}/", [("tag", tag)]))
     text = e(tag)
     name = f"<bdi>{text}</bdi>"
-    link = f'<a href="{address}">{name} <span>{count:,}</span></a>'
+    link = f'<a href="{address}">{name}</a>'
+    number = f"<span>{count:,}</span>"
     if site.is_visitor:
-        return f"<li>{link}</li>\n"
+        return f"<li>{link} {number}</li>\n"
     attributes = f'form="tags-form" name="tag" value="{text}" aria-label="Select {text}"'
     label = f'Rename<span class="unseen"> {name}</span>'
     rename = f'<a class="rename" href="{address}#rename">{label}</a>'
-    return f'<li><input type="checkbox" {attributes}> {link} {rename}</li>\n'
+    return f'<li><input type="checkbox" {attributes}> {link} {rename} {number}</li>\n'
 
 
 def write_question(
