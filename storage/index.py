@@ -179,6 +179,10 @@ class Index:
     def count(self, tag: str) -> int:
         return len(self._by_tag.get(tag, ()))
 
+    @property
+    def number_of_tags(self) -> int:
+        return len(self._by_tag) - (UNTAGGED in self._by_tag)
+
     def tag_counts(self) -> list[tuple[str, int]]:
         """Return all tags, spelled as in the oldest bookmark, most used first."""
         counts = {tag: len(entries) for tag, entries in self._by_tag.items()}

@@ -65,6 +65,7 @@ class Reader:
                 candidates(index, query),
                 index.tombstones,
                 index.latest,
+                index.number_of_tags,
                 self._tag_count_cache(),
             )
 

@@ -41,11 +41,13 @@ class Selection:
         candidates: Sequence[Entry],
         tombstones: Sequence[TombstoneEntry],
         latest: str,
+        number_of_tags: int,
         tag_count_cache: TagCountCache,
     ) -> None:
         self.query = query
         self.state = state
         self.latest = latest  # The time of the latest change or deletion.
+        self.number_of_tags = number_of_tags  # Of all bookmarks, selected or not.
         self._candidates = candidates
         self._tombstones = tombstones
         self._tag_count_cache = tag_count_cache

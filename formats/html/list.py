@@ -21,7 +21,7 @@ from storage.search import words_to_mark
 _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 140
 _MAX_UNCOLLAPSED_LINES = 2
-_MAX_TAGS = 55
+_MAX_TAGS = 20  # So that the column beside the list is whole in usual windows.
 _LINKS_PER_EDIT_LINK = 2
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
@@ -340,11 +340,20 @@ def _tags(listing: Listing) -> str:
         if fold_tag(tag) not in selected_tags:
             is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
             items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
+    content = ""
+    if not items:
+        content = "<p>No more tags.</p>\n"
+    items += _all_tags_item(listing)
     if items:
-        content = f'<ul class="cloud">\n{items}</ul>'
-    else:
-        content = "<p>No more tags.</p>"
-    return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}\n</section>\n'
+        content += f'<ul class="cloud">\n{items}</ul>\n'
+    return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}</section>\n'
+
+
+def _all_tags_item(listing: Listing) -> str:
+    number = listing.selection.number_of_tags
+    if number < 2:
+        return ""
+    return f'<li class="all"><a href="{e(listing.site.path)}/tags">All {number:,} tags</a></li>\n'
 
 
 def _tag_item(tag: str, count: int, address: str, is_marked: bool) -> str:

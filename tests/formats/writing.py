@@ -16,4 +16,4 @@ def write_list(format, bookmarks):
 def listing_of(bookmarks):
     """Return a list of these bookmarks in this order."""
     oldest_first = [new_entry(bookmark, 0, 0.0) for bookmark in reversed(bookmarks)]
-    return Listing(Selection(Query(), State(0, 0.0), oldest_first, (), "", {}))
+    return Listing(Selection(Query(), State(0, 0.0), oldest_first, (), "", 0, {}))
