@@ -256,7 +256,7 @@
   const all = make("input", { type: "checkbox", ariaLabel: "Select all on this page" });
   let lastBox; // From which a click with Shift checks the boxes.
   const barStatus = find(".bar [role=status]");
-  barStatus?.after(make("label", { className: "all" }, all, " All on this page"));
+  barStatus?.after(make("label", { className: "all" }, all, make("span", {}, "All", make("span", {}, " on this page"))));
 
   function showSelection() {
     const count = boxes(":checked").length;

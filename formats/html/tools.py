@@ -1,6 +1,7 @@
 """The page of rarely needed tools."""
 
-from formats.html.frame import e, feed_address, link_button, number_of_bookmarks, write_page
+from formats.html import frame
+from formats.html.frame import e, feed_address, link_button, number_of_bookmarks
 from formats.html.start import bookmarklet, import_form
 from formats.listing import Parameters, Site, View, with_query
 
@@ -24,14 +25,24 @@ def write_tools(view: View, total: int) -> str:
         main += _section("Import", import_form(site))
     downloads = _filter_text(filter) + _downloads(site, filter)
     main += _section(f"Download {number_of_bookmarks(total)}", downloads)
-    if not site.is_visitor:
-        similar = link_button("Find similar addresses", f"{site.path}/-/similar")
-        text = f"<p>Bookmarks that you may have twice.</p>\n<p>{similar}</p>\n"
-        main += _section("Similar addresses", text)
-        trash = link_button("Recently deleted", f"{site.path}/-/trash")
-        text = f"<p>Bookmarks that you can put back.</p>\n<p>{trash}</p>\n"
-        main += _section("Recently deleted", text)
-    return write_page("Tools", main, site, current="tools")
+    begin = frame.begin("Tools", site, current="tools")
+    return (
+        f'{begin}<div class="columns">\n<main id="main" class="single">\n<h1>Tools</h1>\n'
+        f"{main}</main>\n{_aside(site)}</div>\n{frame.END}"
+    )
+
+
+def _aside(site: Site) -> str:
+    if site.is_visitor:
+        return ""
+    similar = link_button("Find similar addresses", f"{site.path}/-/similar")
+    text = f"<p>Bookmarks you may have twice.</p>\n<p>{similar}</p>\n"
+    sections = _section("Similar addresses", text)
+    trash = link_button("Recently deleted", f"{site.path}/-/trash")
+    text = f"<p>Bookmarks you can put back.</p>\n<p>{trash}</p>\n"
+    sections += _section("Recently deleted", text)
+    # script.js adds the button "Keys" after the empty element.
+    return f'<aside aria-label="Tidying up">\n{sections}<div id="more"></div>\n</aside>\n'
 
 
 def _section(heading: str, content: str) -> str:

@@ -29,6 +29,72 @@ def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
     assert abs(right(browser.find("#add")) - right(browser.find("aside .cloud"))) <= 1
 
 
+@pytest.mark.parametrize("width", [1100, 1280])
+def test_in_a_wide_window_the_tags_of_the_site_are_beside_the_form(browser, width):
+    browser.use_screen(width)
+    browser.post("https://a.example/1", tags=[f"tag {n}" for n in range(8)])
+    for path in ("/-/add", "/-/add?uri=https://a.example/2"):
+        browser.open(path)
+        address, title, _, description = [field.rect for field in browser.all(".field")]
+        assert address["x"] == title["x"] == description["x"]
+        for tags in browser.all(".editor fieldset"):
+            is_beside = abs(tags.rect["x"] + 5 - browser.find(".top nav").rect["x"]) <= 1
+            assert is_beside == (width == 1280)
+            assert (tags.rect["y"] == address["y"]) == is_beside
+    assert browser.all(".editor fieldset")
+
+
+def test_the_column_beside_the_list_is_whole_in_a_usual_window(either):
+    either.use_screen(1280, 800)
+    for n in range(30):
+        either.post(f"https://{n}.example/", tags=[f"tag {n}", f"{n} has a long name " * 5])
+    either.open()
+    column = either.find("aside")
+    assert column.rect["y"] + column.rect["height"] <= 800
+    tags = either.all("aside .cloud li")
+    assert len(tags) == 21 and max(tag.size["height"] for tag in tags) <= 25
+    assert column.size["width"] == either.find("aside .cloud").size["width"]
+    either.leave(either.link("All 60 tags").click)
+    assert either.find("h1").text == "Tags"
+
+
+def test_in_a_wide_window_the_tools_that_tidy_up_are_beside_the_others(browser):
+    browser.use_screen(1280)
+    browser.open("/-/tools")
+    trash = browser.link("Recently deleted").rect
+    assert trash["x"] == browser.find(".top nav").rect["x"]
+    assert trash["y"] < browser.find(".links").rect["y"]
+
+
+def test_a_mouse_puts_back_a_bookmark_beside_its_title(browser):
+    browser.post("https://a.example/", title="A title " * 30)
+    browser.open()
+    browser.find(".list [formaction*='/delete/']").click()
+    browser.find(".notice")
+    browser.open("/-/trash")
+    title = browser.find(".list h2 > span").rect
+    button = browser.find(".list .actions button").rect
+    assert title["x"] + title["width"] <= button["x"]
+    assert abs(button["y"] + button["height"] / 2 - title["y"] - 11) <= 1
+    assert abs(button["x"] + button["width"] - right(browser.find(".list"))) <= 1
+
+
+def test_a_phone_shows_all_controls_of_the_page_of_tags(browser, filled):
+    browser.use_screen(390)
+    browser.open("/tags")
+    assert all(right(link) <= 374 for link in browser.all(".controls a"))
+
+
+def test_on_a_phone_similar_bookmarks_are_as_low_as_those_of_the_list(browser):
+    browser.use_screen(390)
+    for uri in ("http://a.example/page", "https://a.example/page"):
+        browser.post(uri, title="The same page", tags=["reference", "web", "a longer tag"])
+    browser.open("/-/similar")
+    item = browser.all(".list > li")[1]
+    assert item.size["height"] <= 86
+    assert right(browser.all(".list .actions a")[1]) <= 374
+
+
 @pytest.mark.parametrize("width", [500, 768, 1280])
 def test_in_a_window_of_any_width_a_mouse_reaches_all_of_a_bookmark(browser, width):
     browser.use_screen(width, is_phone=False)
@@ -141,7 +207,7 @@ def test_on_a_phone_the_actions_are_right_of_the_first_line_in_every_direction(b
         assert abs(button["y"] + 22 - title["y"] - 11) <= 1
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 1100])
 def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width):
     browser.use_screen(width)
     browser.open()
@@ -154,6 +220,20 @@ def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width)
     assert right(bar) - 16 <= right(uncheck) <= right(bar)
     assert right(uncheck) - right(delete) <= 6
     assert uncheck.rect["y"] + uncheck.rect["height"] <= delete.rect["y"]
+
+
+def test_in_a_wide_window_the_bar_is_one_row_between_the_edges_of_the_column(browser, filled):
+    browser.use_screen(1280)
+    for path, box in {"/": ".list [name=selected]", "/tags": ".cloud [name=tag]"}.items():
+        browser.open(path)
+        browser.find(box).click()
+        bar = browser.find(".bar")
+        column = browser.find(".head").rect
+        assert bar.size["height"] < 64
+        assert bar.rect["x"] == column["x"] - 16
+        assert right(bar) == column["x"] + column["width"] + 16
+        assert right(browser.find(".bar .wrong")) <= right(bar)
+        assert browser.find(".bar .combo").size["width"] >= 200
 
 
 def test_on_a_phone_the_buttons_of_the_bar_are_apart(browser, filled):
