@@ -111,8 +111,6 @@ def get(service: Service, request: Request, id: str) -> Response:
     entry = service.store.get(id)
     parameters = query_parameters(request)
     format = negotiate(request, formats.ONE_BOOKMARK, parameters)
-    if format.is_page:
-        service.store.refresh()  # The page also counts the unread bookmarks.
     view = service.view(request, parameters)
     return respond(request, format, entry, formats.ONE_BOOKMARK[format](entry, view))
 

@@ -54,8 +54,8 @@ class Follower:
     def reset(self) -> None:
         """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
+        self._has_lost_events = False  # Then all files must be compared.
         self._forget_files()
-        self._must_rescan = True  # The watch does not know what has changed.
 
     def _forget_files(self) -> None:
         self.index = Index({})
@@ -86,7 +86,7 @@ class Follower:
         is_invalid = id in self._error_by_id and id not in self._unreadable_ids
         if is_invalid:
             # Inotify does not report that an invalid file is corrected through a hard link.
-            self.reread(id)
+            self.refresh_one(id)
         if id in self._error_by_id:
             raise Unreadable(id, str(self._error_by_id[id]))
         item = self.index.items.get(id)
@@ -102,53 +102,42 @@ class Follower:
                 ids.append(id)
         return ids
 
-    def is_up_to_date(self) -> bool:
-        """Return whether the index is up to date. Needs no mutex. Raises Unavailable."""
-        if self.watch.may_have_changed():
-            return False
-        # Read this flag after the events: `refresh` sets it before it takes them away.
-        return not (self._must_rescan or self._is_retry_due())
-
-    def has_inotify(self) -> bool:
-        """Return whether inotify is in use. True before the first refresh."""
-        return self._must_rescan or self.watch.is_open
-
     def refresh(self) -> Index:
-        """Return the up-to-date index. Raises Unavailable."""
-        must_rescan = self._must_rescan
-        # If an error loses the events, the next refresh must rescan.
-        self._must_rescan = True
-        events = self.watch.read_events()
-        if self.folder_identity != self.watch.first_folder_identity:
-            self._forget_files()
-        if must_rescan or events is None:
-            self._note_ctimes_of_folders()
-            self._read_and_retry(self._compare_files())
-        elif events or self._is_retry_due():
-            self._note_ctimes_of_folders()
-            self._read_and_retry(self._ids_of_events(events))
-        self._must_rescan = False
+        """Read all changed files, and return the index. Raises Unavailable."""
+        try:
+            events = self.watch.read_events()
+            if events != [] or self._has_lost_events or self._is_retry_due():
+                self._read_changed_files(events)
+        except BaseException:
+            self._has_lost_events = True
+            raise
         return self.index
 
-    def refresh_readable(self) -> Index:
-        """Return the up-to-date index. Raises Unavailable, also if no file can be read."""
-        index = self.refresh()
-        if self._unreadable_ids and not index.entries:
+    def require_readable(self) -> None:
+        """Raise Unavailable if every bookmark is unreadable.
+
+        An empty list would look as if all were deleted.
+        """
+        if self._unreadable_ids and not self.index.entries:
             raise Unavailable(
                 "The data folder cannot be read: reading every bookmark failed."
             )
-        return index
 
     def refresh_one(self, id: str) -> None:
-        """Refresh at least this id. Raises Unavailable."""
-        if self.has_inotify():
-            self.refresh()
-        else:
-            self.reread(id)
-
-    def reread(self, id: str) -> None:
+        """Read the files of one id, even if no change is known. Raises Unavailable."""
         self._note_ctimes_of_folders()
         self._read(_ChangedIds(bookmarks=[id], tombstones=[id]))
+
+    def _read_changed_files(self, events: Sequence[Event] | None) -> None:
+        if self.folder_identity != self.watch.first_folder_identity:
+            self._forget_files()
+        self._note_ctimes_of_folders()
+        if events is None or self._has_lost_events:
+            changed = self._compare_files()
+        else:
+            changed = self._ids_of_events(events)
+        self._read_and_retry(changed)
+        self._has_lost_events = False
 
     def _read_and_retry(self, changed: _ChangedIds) -> None:
         if self._is_retry_due():

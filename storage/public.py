@@ -15,9 +15,7 @@ class PublicFollower:
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
-        self.change_count = 0
         self.state = State(version=-1, changed_at=0.0)
-        self._seen_change_count = -1  # The follower's, when `state` was made.
 
     @property
     def mutex(self) -> RLock:
@@ -27,6 +25,11 @@ class PublicFollower:
     def index(self) -> Index:
         return self._follower.index.public
 
+    @property
+    def change_count(self) -> int:
+        """A number that each change increases, also one of a private bookmark."""
+        return self._follower.change_count
+
     def find(self, id: str) -> Entry | None:
         if id not in self.index.items:
             return None
@@ -35,39 +38,13 @@ class PublicFollower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
-    def is_up_to_date(self) -> bool:
-        if not self._follower.is_up_to_date():
-            return False
-        return self._seen_change_count == self._follower.change_count
-
-    def has_inotify(self) -> bool:
-        return self._follower.has_inotify()
-
-    def refresh_one(self, id: str) -> None:
-        if id in self.index.items:
-            self._follower.refresh_one(id)
-        else:
-            # The time that a request takes must not show which bookmarks are private.
-            self._follower.refresh()
-
     def refresh(self) -> Index:
         self._follower.refresh()
-        self._update_state()
+        self.state = self._new_state()
         return self.index
 
-    def refresh_readable(self) -> Index:
-        self._follower.refresh_readable()
-        self._update_state()
-        return self.index
-
-    def _update_state(self) -> None:
-        if self._seen_change_count == self._follower.change_count:
-            return
-        state = self._new_state()
-        if state != self.state:
-            self.state = state
-            self.change_count += 1
-        self._seen_change_count = self._follower.change_count
+    def require_readable(self) -> None:
+        self._follower.require_readable()
 
     def _new_state(self) -> State:
         index = self.index

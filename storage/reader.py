@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from storage.errors import NotFound
 from storage.follower import Follower
-from storage.index import UNTAGGED, Entry, State, count_tags
+from storage.index import UNTAGGED, Entry, Index, State, count_tags
 from storage.public import PublicFollower
 from storage.query import Query
 from storage.selection import Selection, TagCountCache, TagCounts, candidates
@@ -24,7 +24,7 @@ class Reader:
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
         with self._follower.mutex:
-            self._follower.refresh_one(id)
+            self._follower.refresh()
             entry = self._follower.find(id)
         if entry is None:
             raise NotFound(id)
@@ -46,19 +46,19 @@ class Reader:
     def ids_of_number(self, number: int) -> Sequence[str]:
         """Return the ids with this number, also of deleted bookmarks."""
         with self._follower.mutex:
-            index = self._follower.refresh_readable()
+            index = self._refresh_for_list()
             return index.ids_of_number(number)
 
     def state(self) -> State:
         """Return the state of the collection. Raises Unavailable."""
         with self._follower.mutex:
-            self._follower.refresh_readable()
+            self._refresh_for_list()
             return self._follower.state
 
     def select(self, query: Query) -> Selection:
         """Return what a query selects. Raises Unavailable."""
         with self._follower.mutex:
-            index = self._follower.refresh_readable()
+            index = self._refresh_for_list()
             return Selection(
                 query,
                 self._follower.state,
@@ -68,6 +68,11 @@ class Reader:
                 index.number_of_tags,
                 self._tag_count_cache(),
             )
+
+    def _refresh_for_list(self) -> Index:
+        index = self._follower.refresh()
+        self._follower.require_readable()
+        return index
 
     def _tag_count_cache(self) -> TagCountCache:
         is_stale = self._cached_change_count != self._follower.change_count
@@ -80,7 +85,7 @@ class Reader:
     def tag_counts(self) -> tuple[TagCounts, int, State]:
         """Return the tags (most used first), the number of untagged bookmarks, and the state."""
         with self._follower.mutex:
-            index = self._follower.refresh_readable()
+            index = self._refresh_for_list()
             untagged = index.count(UNTAGGED)
             return index.tag_counts(), untagged, self._follower.state
 
@@ -89,16 +94,11 @@ class Reader:
         """A number that each change increases."""
         return self._follower.change_count
 
-    def has_inotify(self) -> bool:
-        """Return whether refreshes are fast."""
-        return self._follower.has_inotify()
-
     def refresh(self) -> int:
-        """Update the index if any file has changed, and return `change_count`."""
-        if not self._follower.is_up_to_date():
-            with self._follower.mutex:
-                self._follower.refresh()
-        return self._follower.change_count
+        """Read all changed files, and return `change_count`. Raises Unavailable."""
+        with self._follower.mutex:
+            self._follower.refresh()
+            return self._follower.change_count
 
     def count(self, tag: str) -> int:
         """Return how many bookmarks have this folded tag."""

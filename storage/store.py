@@ -84,9 +84,9 @@ class Store(Reader):
         If the block fails, nothing is stored. If storing raises Busy, Full or
         Unavailable, some changes may be stored.
         """
-        # Read changed files before locking, to keep the lock short. Without inotify, do
-        # not: `_lock_folders` would compare all files a second time.
-        if self.has_inotify():
+        # Read changed files before locking, to keep the lock short. Without inotify, that
+        # would compare all files twice.
+        if not self._follower.watch.is_impossible:
             self.refresh()
         with ExitStack() as opened, ExitStack() as locked:
             folders = self._lock_folders(opened, locked)

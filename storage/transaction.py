@@ -78,9 +78,9 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # Reread the file: inotify does not report writing through a hard link.
+            # Inotify does not report that a file is written through a hard link.
             if id in self._follower.index.items:
-                self._follower.reread(id)
+                self._follower.refresh_one(id)
             return self._follower.find(id)
 
     def get(self, id: str) -> Entry:

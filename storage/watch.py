@@ -72,11 +72,8 @@ class Watch:
         self._identities_when_opened: list[Identity | None] = [None] * len(folders)
         self._one_machine = one_machine
         self._inotify: INotify | None = None
+        self.is_impossible = False  # As the last attempt to open inotify has shown.
         self._folder_by_watch_descriptor: dict[int, str] = {}
-
-    @property
-    def is_open(self) -> bool:
-        return self._inotify is not None
 
     @property
     def first_folder_identity(self) -> Identity | None:
@@ -102,16 +99,6 @@ class Watch:
             events.append(Event(folder, event.name))
         return events
 
-    def may_have_changed(self) -> bool:
-        """Return whether a file may have changed. Thread-safe. Raises Unavailable."""
-        inotify = self._inotify  # Another thread may set `_inotify` to None.
-        if inotify is None or self._is_folder_replaced():
-            return True
-        try:
-            return _size_of_queue(inotify) > 0
-        except (OSError, ValueError):  # `inotify` is closed.
-            return True
-
     def _is_folder_replaced(self) -> bool:
         return self._read_identities() != self._identities_when_opened
 
@@ -130,6 +117,7 @@ class Watch:
         except OSError as error:
             self.close()
             warn_once(_NO_INOTIFY_TEXT.format(error.strerror))
+        self.is_impossible = self._inotify is None
 
     def _watch_existing_folders(self) -> None:
         existing = [folder for folder in self._folders if os.path.lexists(folder)]

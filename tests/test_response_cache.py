@@ -98,9 +98,6 @@ class FakeStore:
     def __init__(self):
         self.change_count = 0
 
-    def has_inotify(self):
-        return True
-
     def refresh(self):
         return self.change_count
 

@@ -66,9 +66,6 @@ class ResponseCache:
         return response
 
     def _add(self, key: _Key, cached: _Cached) -> None:
-        # Without inotify, each refresh compares all files, so a cache saves little.
-        if not self.store.has_inotify():
-            return
         size = _size(key, cached.response)
         if size > MAX_RESPONSE_SIZE:
             return

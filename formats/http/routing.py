@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -19,7 +18,6 @@ from formats.http.security import AccessControl
 from formats.http.site import requested_site
 from formats.listing import Parameters, Site, View
 from storage.bookmark import ID
-from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE_TEXT = "There is nothing at this address."
@@ -79,10 +77,6 @@ class Service:
         return View(self.site(request), parameters)
 
     def _count_unread(self) -> int:
-        with suppress(StorageError):  # An old count is better than an error page.
-            refresh_is_fast = self.store.has_inotify()
-            if refresh_is_fast:
-                self.store.refresh()
         return self.store.count(UNREAD)
 
     def _host_tags(self, uri: str) -> Sequence[str]:
