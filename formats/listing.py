@@ -16,7 +16,7 @@ Parameters = list[tuple[str, str]]
 # Notices by query parameter: for `?changed=3`, the list says "3 bookmarks changed."
 RESULTS: Mapping[str, str] = {
     "changed": "changed",
-    "failed": f"could not be changed: repeat the change, unless they have {MAX_TAGS} tags",
+    "failed": f"could not be changed. Try again, unless they have {MAX_TAGS} tags already",
     "restored": "put back",
     "erased": "deleted for good",
 }

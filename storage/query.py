@@ -60,7 +60,7 @@ def require_short(values: Sequence[str]) -> None:
     lengths = [len(value.encode("utf-8", "surrogatepass")) for value in values]
     if max(lengths, default=0) > MAX_BYTES or sum(lengths) > MAX_TOTAL_BYTES:
         raise BadQuery(
-            f"q and each tag have at most {MAX_BYTES:,} bytes, and all together at most "
+            f"A search and each tag have at most {MAX_BYTES:,} bytes, and all together at most "
             f"{MAX_TOTAL_BYTES:,}. Shorten them."
         )
 

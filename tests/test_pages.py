@@ -48,6 +48,59 @@ def test_a_page_names_a_long_tag_and_a_large_body_in_the_words_of_people(app):
     assert "does not accept this much" in page and "bytes" not in page
 
 
+def test_a_page_says_a_full_address_where_programs_read_of_an_absolute_one(app):
+    page = app.post("/-/add", {"uri": "x y"}, headers=PAGE, status=422)
+    text = "Address must be a full address, such as https://example.com/"
+    assert page.html.find(id="uri-error").text == text
+    assert "must be an absolute address" in app.post_json("/", {"uri": "x y"}, status=422).text
+
+
+@pytest.mark.parametrize("query", ["limit=x", "limit=5&offset=-1", "sort=x", "format=x"])
+def test_a_wrong_parameter_is_an_error_that_leads_back_to_the_list(app, query):
+    page = app.get(f"/?{query}", headers=PAGE, status=400).html
+    text = "Something in the address of this page is wrong. Go back to the list."
+    assert page.main.p.text == text
+    assert page.main.a["href"] == "/"
+    name = query.split("&")[-1].partition("=")[0]
+    assert f"{name} must be" in app.get(f"/?{query}", status=400).json["detail"]
+
+
+@pytest.mark.parametrize("path, do, label", [
+    ("/-/delete/a", "", "Delete"),
+    ("/-/read/a", "", "Mark as read"),
+    ("/-/restore", "", "Put back"),
+    ("/-/trash", "", "Delete for good"),
+    ("/-/keep/a", "", "Keep this one"),
+    ("/-/selected", "add", "Add tags"),
+    ("/-/retag", "ask", "Remove tags"),
+    ("/-/tags", "rename", "Rename"),
+])  # fmt: skip
+def test_a_refused_form_is_sent_again_by_a_button_named_as_its_action(app, data, path, do, label):
+    (data / "bookmarks").rename(data / "away")
+    fields = {"selected": "a", "others": "b", "tag": "x", "tags": "y"}
+    if do:
+        fields["do"] = do
+    page = app.post(path, fields, headers=PAGE, status=503).html
+    assert "This is not done yet." in page.main.text
+    assert page.select_one("main .primary").text == label
+
+
+def test_nothing_is_left_to_do_where_there_is_no_bookmark(app):
+    page = app.post("/-/delete/none", {"_shown": ""}, headers=PAGE, status=404).html
+    assert "not done yet" not in page.main.text and not page.select("main button")
+
+
+def test_the_title_of_a_page_names_the_page_and_then_the_service(app, add):
+    id = add("x:1", title="One")["id"]
+    for path, title in (
+        ("/", "All bookmarks"), (f"/{id}", "One"), ("/?tag=x", "x"), ("/tags", "Tags"),
+        ("/-/add", "Add a bookmark"), ("/-/tools", "Tools"), ("/-/trash", "Recently deleted"),
+        ("/-/similar", "Similar addresses"), ("/none", "There is nothing here"),
+    ):  # fmt: skip
+        page = app.get(path, headers=PAGE, status="*")
+        assert page.html.title.text == f"{title} – Bookmarks"
+
+
 def test_bookmarks_of_one_second_keep_their_order_when_they_are_put_back(app, add):
     for n in range(5):
         add(f"x:{n}", created="2026-01-01T00:00:00Z")

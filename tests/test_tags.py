@@ -175,7 +175,7 @@ def test_the_list_shows_numbers_only_and_keeps_them_out_of_its_links(app, tags_o
         assert not app.get(f"/?{query}", headers=PAGE, status=200).html.select(".saved")
     page = app.get("/?changed=3&failed=2&tag=a&limit=1", headers=PAGE, status=200)
     notice = page.html.select_one(".saved").text
-    assert notice.startswith("3 bookmarks changed. 2 bookmarks could not be changed: ")
+    assert notice.startswith("3 bookmarks changed. 2 bookmarks could not be changed. Try again")
     assert "changed=" not in page.headers["Link"]
     assert not [link for link in page.html.find_all("a") if "changed=" in link["href"]]
 

@@ -25,12 +25,20 @@ _HEADINGS: Mapping[int, str] = {
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # In place of the detail, which is for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
+    403: "This change may come from another site, so nothing was done. Try it from the list.",
     404: "No bookmark and no page has this address. Check it, or go back to the list.",
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
     409: "Another bookmark has this address.",
     413: "The service does not accept this much at once.",
     415: "The service does not know the type of what was sent.",
+}
+_WRONG_ADDRESS_TEXT = "Something in the address of this page is wrong. Go back to the list."
+# In place of details that begin with these words.
+_TEXTS_BY_BEGINNING = {
+    "The parameter ": _WRONG_ADDRESS_TEXT,
+    "The format ": _WRONG_ADDRESS_TEXT,
+    "Another writer ": "Another program is changing the bookmarks. Try again in a moment.",
 }
 # A cut value at the end of a reason.
 _CUT_VALUE = re.compile(': ".*…"$')
@@ -97,6 +105,9 @@ def detail_html(problem: Problem) -> str:
     """Return the detail of a problem as HTML, in words for people."""
     if problem.deleted:
         return f"It was deleted on {date_html(problem.deleted)}."
+    for beginning, text in _TEXTS_BY_BEGINNING.items():
+        if problem.detail.startswith(beginning):
+            return text
     return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
 
 
@@ -105,5 +116,7 @@ def people_text(reason: str) -> str:
     # The form has one text for all tags, so the index of a tag is useless.
     text, _, _ = reason.partition(" at index ")
     text = _CUT_VALUE.sub("", text)
+    text = text.replace("an absolute address", "a full address")
+    text = text.replace("white space or control characters", "spaces or invisible characters")
     text = re.sub(r"\ba uri\b", "an address", text)
     return e(re.sub(r"\buri\b", "address", text))

@@ -122,7 +122,7 @@ def _head(title: str, site: Site) -> str:
 <meta name="viewport" \
 content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
 <meta name="color-scheme" content="light dark">
-<title>{shown_title}</title>
+<title>{shown_title} – Bookmarks</title>
 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf9f6">
 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#141618">
 <link rel="icon" type="image/svg+xml" href="{path}/{icon}">

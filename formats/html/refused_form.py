@@ -20,13 +20,19 @@ from formats.html.list_forms import tags_field
 from formats.listing import Site
 from storage.index import Entry
 
-# Labels of buttons that send the same value of `do` again. "ask" asks before removing tags.
+# Labels of buttons that send a form again, by its action. "ask" asks before removing tags.
 _LABELS_OF_REPEATED_ACTIONS = {
-    "add": "Add",
-    "remove": "Remove",
-    "ask": "Remove",
+    "add": "Add tags",
+    "remove": "Remove tags",
+    "ask": "Remove tags",
     "rename": "Rename",
     "merge": "Merge",
+    "read": "Mark as read",
+    "unread": "Mark as unread",
+    "delete": "Delete",
+    "keep": "Keep this one",
+    "restore": "Put back",
+    "trash": "Delete for good",
 }
 
 
@@ -77,26 +83,33 @@ def _not_saved(problem: Problem) -> str:
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the error page of a form, with a button to send it again."""
     text = "<p>This is not done yet.</p>\n"
-    if problem.is_outcome_unknown:
-        text = ""
-    main = _alert(problem_html(problem) + text)
+    form = ""
     if problem.status not in (404, 410):  # There is a bookmark to change.
-        main += _form_again(fields, site.path + path, problem)
+        form = _form_again(fields, path, problem, site)
+    if problem.is_outcome_unknown or not form:
+        text = ""
+    main = _alert(problem_html(problem) + text) + form
     main += frame.list_link(site, fields.get("_list"))
     return frame.write_page(problem.heading, main, site)
 
 
-def _form_again(fields: Mapping[str, Any], address: str, problem: Problem) -> str:
+def _form_again(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     other_fields = {name: value for name, value in fields.items() if name != "tags"}
     content = ""
     typed = ", ".join(fields.get("tags", ()))
     error = _error_sentences(problem).get("tags", "")
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
-    action = fields.get("do", "")
-    content += frame.submit_button(_LABELS_OF_REPEATED_ACTIONS.get(action, "Try again"))
+    content += frame.submit_button(_action_label(fields, path))
     hidden = frame.flatten(other_fields)
-    return frame.post_form(address, hidden, content, attributes='class="retag"')
+    return frame.post_form(site.path + path, hidden, content, attributes='class="retag"')
+
+
+def _action_label(fields: Mapping[str, Any], path: str) -> str:
+    _, _, rest = path.partition("/-/")
+    button, _, _ = rest.partition("/")  # Such as "delete" in `/-/delete/{id}`.
+    action = fields.get("do", button)
+    return _LABELS_OF_REPEATED_ACTIONS.get(action, "Try again")
 
 
 def _error_sentences(problem: Problem) -> dict[str, str]:

@@ -58,7 +58,7 @@ def _filter_text(filter: Parameters) -> str:
             value = f"#{value}"
         words.append(value)
     text = e(" ".join(words))
-    return f'<p>Only those of the list <strong dir="auto">{text}</strong>.</p>\n'
+    return f'<p>Only the bookmarks of the list <strong dir="auto">{text}</strong>.</p>\n'
 
 
 def _downloads(site: Site, filter: Parameters) -> str:

@@ -62,7 +62,7 @@ def _summary(total: int, days: int | None) -> str:
 def _nothing_here(site: Site, days: int | None) -> str:
     text = "Nothing here."
     if days == 0:
-        text = "This service keeps nothing of a deleted bookmark."
+        text = "Nothing here. This service does not keep deleted bookmarks."
     elif days:
         period = number_of(days, "day")
         text = f"Nothing here. A deleted bookmark is kept for {period}."

@@ -63,7 +63,7 @@ def checked_ids(fields: Mapping[str, Any]) -> list[str]:
     """Return the ids of the checked bookmarks, at least one. Raises Invalid."""
     ids = list(dict.fromkeys(fields.get("selected", ())))
     if not ids:
-        raise Invalid([("Bookmarks", "are missing: check some in the list")])
+        raise Invalid([("No bookmark", "is checked: check some in the list")])
     return ids
 
 

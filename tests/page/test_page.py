@@ -69,7 +69,7 @@ def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post
     either.fill(uri="no address", title="Title", tags="a, b", description="Text")
     either.leave(either.find(".editor .primary").click)
     assert either.find("#uri").get_attribute("aria-invalid") == "true"
-    assert "absolute" in either.find("#uri-error").text
+    assert "must be a full address, such as" in either.find("#uri-error").text
     assert "uri-error" in either.find("#uri").get_attribute("aria-describedby")
     assert either.focused == either.find("#uri")
     assert either.find("[role=alert]").is_displayed()
