@@ -134,6 +134,7 @@ def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
     change(app, id, title="Theirs", description="Their text")
     response = submit(form, 412)
     assert response.html.find(id="title-theirs").get_text() == "Saved now: Theirs"
+    assert response.html.find("a", string="Keep the saved version")["href"] == f"/{id}"
     assert not response.html.find(id="tags-theirs")
     assert not response.html.find(id="description-theirs")
     again = editor(response)

@@ -708,7 +708,7 @@ def test_an_invalid_form_comes_back_with_errors_beside_its_fields(app):
     assert {name: form[name].value.replace("\r", "") for name in values} == values
     uri = page.html.find("input", {"name": "uri"})
     assert uri["aria-invalid"] == "true" and uri["aria-describedby"] == "uri-error"
-    assert page.html.find(id="uri-error")
+    assert page.html.find(id="uri-error") and uri.has_attr("autofocus")
     alert = page.html.find(class_="alert", role="alert").text
     assert " ".join(alert.split()) == "Not saved yet. Please correct: Address, Title"
     assert page.text.count("at most 4,096 characters") == 1

@@ -81,16 +81,6 @@ def test_the_page_of_a_deletion_leads_back_to_the_list(either, filled):
     assert path_and_query(either) == LIST and either.titles() == ON_LIST[1:]
 
 
-def test_the_list_has_a_link_from_a_page_whose_last_bookmark_is_deleted(either, filled):
-    either.open("/?tag=web&limit=3&offset=3")
-    either.leave(either.find(".actions a").click)
-    either.leave(either.find(".delete button").click)
-    either.leave(either.link("Back to the list").click)
-    assert "No bookmark is left on this page" in either.find(".nothing").text
-    either.leave(either.link("See the first page").click)
-    assert path_and_query(either) == "/?tag=web" and len(either.titles()) == 3
-
-
 def test_what_is_saved_again_is_not_put_back(everywhere):
     browser = everywhere
     browser.expect(409)
@@ -285,17 +275,6 @@ def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):
     assert path_and_query(browser) == LIST
     assert browser.titles() == [ON_LIST[0], title]
     assert browser.find(".list > :target h2").text == title
-
-
-def test_adding_leads_back_to_the_list(everywhere):
-    browser = everywhere
-    browser.post_samples()
-    browser.open("/?tag=web")
-    browser.leave(browser.find("#add").click)
-    browser.fill(uri="https://new.example/", title="New", tags="web")
-    browser.leave(browser.find(".editor .primary").click)
-    assert path_and_query(browser) == "/?tag=web"
-    assert browser.titles()[0] == browser.find(".list > :target h2").text == "New"
 
 
 def test_the_way_back_outlasts_errors_and_conflicts(either):

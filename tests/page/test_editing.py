@@ -113,36 +113,6 @@ def test_without_a_window_of_its_own_saving_shows_the_bookmark(either):
 # --- Conflicts ---
 
 
-def test_a_conflict_shows_two_versions_of_what_both_have_changed(each_browser):
-    browser = each_browser
-    id = browser.post("https://a.example/", title="Old", description="Old text", tags=["a"])["id"]
-    browser.expect(412)
-    browser.open(f"/{id}")
-    browser.fill(title="Mine", tags="mine")
-    browser.post("https://a.example/", f"/{id}", title="Theirs", description="Their text")
-    browser.leave(browser.find("main .primary").click)
-    assert [value(browser, name) for name in ("title", "tags")] == ["Mine", "mine"]
-    assert value(browser, "description") == "Their text"
-    assert browser.find("#title-theirs").text == "Saved now: Theirs"
-    assert len(browser.all(".theirs")) == 1
-    assert browser.stored()[0]["title"] == "Theirs"
-    browser.leave(browser.find("main .primary").click)
-    (bookmark,) = browser.stored()
-    values = [bookmark[name] for name in ("title", "tags", "description")]
-    assert values == ["Mine", ["mine"], "Their text"]
-
-
-def test_changes_of_different_fields_are_merged(either):
-    id = either.post("https://a.example/", title="Old", description="1\n2", tags=["a", "b"])["id"]
-    either.open(f"/{id}")
-    either.fill(title="Mine")
-    either.post("https://a.example/", f"/{id}", tags=["theirs"])
-    either.leave(either.find("main .primary").click)
-    (bookmark,) = either.stored()
-    values = [bookmark[name] for name in ("title", "tags", "description")]
-    assert values == ["Mine", ["theirs"], "1\n2"]
-
-
 def test_a_saved_form_is_corrected_after_back(each_browser):
     browser = each_browser
     browser.post("https://a.example/", title="Old", tags=["x"])
@@ -169,22 +139,6 @@ def test_a_form_that_added_a_bookmark_changes_it_after_back(each_browser, path):
     browser.fill(title="Second")
     browser.leave(browser.find(".editor .primary").click)
     assert [bookmark["title"] for bookmark in browser.stored()] == ["Second"]
-
-
-def test_saving_the_old_page_that_back_shows_fails_safely(browser):
-    browser.disable_scripts()
-    id = browser.post("https://a.example/", title="First")["id"]
-    browser.expect(412)
-    browser.open("/-/add?uri=https://a.example/")
-    browser.fill(title="Second")
-    browser.leave(browser.find("main .primary").click)
-    browser.post("https://a.example/", f"/{id}", title="Third")
-    browser.leave(browser.driver.back)
-    browser.fill(title="Fourth")
-    browser.leave(browser.find("main .primary").click)
-    assert value(browser, "title") == "Fourth"
-    assert browser.find("#title-theirs").text == "Saved now: Third"
-    assert browser.stored()[0]["title"] == "Third"
 
 
 # --- Without a network, and with a slow one ---
@@ -230,37 +184,7 @@ def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each_browse
     assert value(browser, "title") == "https://a.example/"
 
 
-def test_adding_an_address_that_exists_offers_to_add_the_tags(either):
-    either.post("https://a.example/", title="Old", tags=["x"], description="Text")
-    either.expect(409)
-    either.open("/-/add?uri=")
-    either.fill(uri="a.example", tags="y, X", title="New", description="More")
-    either.leave(either.find("main .primary").click)
-    assert either.find("h1").text == "You have this bookmark already"
-    assert either.find("#title-theirs").text == "New title: New"
-    assert value(either, "title") == "Old"
-    assert either.stored()[0]["tags"] == ["x"]
-    either.leave(either.find("main .primary").click)
-    (bookmark,) = either.stored()
-    assert (bookmark["title"], bookmark["tags"]) == ("Old", ["x", "y"])
-    assert bookmark["description"] == "Text\n\nMore"
-
-
 # --- Tags of other bookmarks of the same host ---
-
-
-def test_tags_of_the_same_host_are_suggested(either):
-    either.post("https://a.example/1", tags=["often", "seldom"])
-    either.post("https://a.example/2", tags=["often", "mine"])
-    id = either.post("https://a.example/3", tags=["mine"])["id"]
-    either.open(f"/{id}")
-    assert [label.text for label in either.all("fieldset.choices label")] == ["often", "seldom"]
-    either.all("fieldset.choices label")[1].click()
-    either.leave(either.find("main .primary").click)
-    assert either.stored("uri=https://a.example/3")[0]["tags"] == ["mine", "seldom"]
-    either.open("/-/add?uri=a.example/4")
-    labels = [label.text for label in either.all("fieldset.choices label")]
-    assert labels == ["mine", "often", "seldom"]
 
 
 def test_a_form_of_many_suggestions_fits_on_a_phone(browser):

@@ -106,14 +106,6 @@ def test_the_notice_is_on_no_other_page(browser):
     assert browser.find("h1").text == "Tags" and browser.all(".notice") == []
 
 
-def test_a_long_address_that_is_no_link_is_put_back_in_place(browser):
-    browser.post(f"javascript:{'a' * 300}", title="Script")
-    browser.open()
-    press(browser, "Script")
-    browser.find(".gone button").click()
-    browser.wait(lambda: browser.titles() == ["Script"])
-
-
 def test_a_list_with_the_next_bookmarks_takes_the_place_of_what_is_deleted(each_browser):
     browser = each_browser
     add(browser, 9)

@@ -144,18 +144,6 @@ def test_a_login_shows_no_notice_of_saving(browser, serve):
     assert browser.all(".saved") == []
 
 
-def test_a_public_page_has_a_link_to_log_in_and_comes_back_after_it(private, serve):
-    service = serve("--public-read", BOOKMARKS_TOKEN=TOKEN)
-    private.address = service.address
-    private.open("/?tag=x")
-    for _ in range(2):
-        private.leave(private.link("Log in").click)
-        log_in(private)
-        assert path_of(private) == "/?tag=x"
-        log_out(private)
-        private.open("/?tag=x")
-
-
 def test_visitors_see_only_the_keys_that_they_can_use(browser, serve):
     forget_login(browser)
     browser.address = serve("--public-read", BOOKMARKS_TOKEN=TOKEN).address

@@ -1,7 +1,6 @@
 """The page in a real browser, used like a person uses it."""
 
 import json
-import urllib.request
 
 import pytest
 from samples import SAMPLES
@@ -48,60 +47,6 @@ def test_tags_and_words_filter_the_list(either, filled):
     either.fill(q="nothing has this")
     either.leave(lambda: either.press(Keys.ENTER))
     assert either.titles() == [] and "No bookmark matches" in either.find(".nothing").text
-
-
-def test_page_links_lead_through_the_list(either, filled):
-    either.open("/?limit=5")
-    seen = either.titles()
-    assert either.find(".total").text == "1–5 of 12"
-    for _ in range(2):
-        either.leave(either.find("a[rel=next]").click)
-        seen += either.titles()
-    assert seen == [title for _, title, _, _ in SAMPLES]
-    assert either.all("a[rel=next]") == []
-    either.leave(either.link("1").click)
-    assert either.titles() == seen[:5]
-
-
-def test_an_error_is_beside_its_field_and_the_form_keeps_its_values(either, post):
-    either.expect(422)
-    either.open("/-/add?uri=")
-    either.fill(uri="no address", title="Title", tags="a, b", description="Text")
-    either.leave(either.find(".editor .primary").click)
-    assert either.find("#uri").get_attribute("aria-invalid") == "true"
-    assert "must be a full address, such as" in either.find("#uri-error").text
-    assert "uri-error" in either.find("#uri").get_attribute("aria-describedby")
-    assert either.focused == either.find("#uri")
-    assert either.find("[role=alert]").is_displayed()
-    typed = {name: either.find(f"#{name}").get_property("value") for name in ("title", "tags")}
-    assert typed == {"title": "Title", "tags": "a, b"}
-    either.fill(uri="https://a.example/")
-    either.leave(either.find(".editor .primary").click)
-    assert either.stored()[0]["description"] == "Text"
-
-
-def test_the_saved_version_of_a_conflict_can_be_kept(either, post):
-    id = post("https://a.example/", title="Old")["id"]
-    either.expect(412)
-    either.open(f"/{id}")
-    either.fill(title="Mine")
-    post("https://a.example/", f"/{id}", title="Theirs")
-    either.leave(either.find(".editor .primary").click)
-    either.leave(either.link("Keep the saved version").click)
-    assert either.find("#title").get_property("value") == "Theirs"
-
-
-def test_a_bookmark_deleted_during_an_edit_can_be_saved_as_a_new_one(either, post):
-    id = post("https://a.example/", title="Old")["id"]
-    either.expect(409)
-    either.open(f"/{id}")
-    either.fill(title="Mine")
-    address = f"{either.address}/{id}"
-    urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=60).close()
-    either.leave(either.find(".editor .primary").click)
-    either.leave(either.find(".editor .primary").click)
-    (bookmark,) = either.stored()
-    assert bookmark["title"] == "Mine" and bookmark["id"] != id
 
 
 @pytest.mark.parametrize(

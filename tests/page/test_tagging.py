@@ -1,7 +1,5 @@
 """Tags of many bookmarks in a real browser: filtering, adding, removing and renaming."""
 
-import itertools
-
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
@@ -81,35 +79,6 @@ def test_a_tag_is_renamed_in_three_actions(everywhere):
     assert browser.stored("tag=pyhton") == []
 
 
-def test_tags_are_removed_from_all_bookmarks_of_a_search(everywhere):
-    browser = everywhere
-    browser.post_samples()
-    browser.open("/?q=%23web+-python")
-    open_menu(browser)
-    browser.fill(**{"list-tags": "aria, css"})
-    assert browser.find("#retag label").text == "Tags for 3 bookmarks"
-    (button,) = [b for b in browser.all("#retag button") if b.text == "Remove"]
-    browser.leave(button.click)
-    question = "Remove aria and css from 2 bookmarks? The bookmarks stay."
-    assert browser.find("main p").text == question
-    browser.leave(browser.find("main .primary").click)
-    assert browser.find(".saved").text == "2 bookmarks changed."
-    assert browser.stored("tag=aria") == browser.stored("tag=css") == []
-    assert len(browser.titles()) == 3 and len(browser.stored("tag=web")) == 4
-
-
-def test_nothing_is_changed_if_another_number_of_bookmarks_matches(either, filled):
-    either.open("/?tag=web")
-    either.post("https://new.example/", tags=["web"])
-    either.expect(412)
-    change_tags(either, "seen")
-    assert "5 bookmarks match now, not 4" in either.find("main").text
-    assert either.stored("tag=seen") == []
-    either.leave(either.link("Back to the list").click)
-    open_menu(either)
-    assert either.find("#retag label").text == "Tags for 5 bookmarks"
-
-
 def test_the_number_follows_a_deletion_in_the_list(browser, filled):
     browser.open("/?tag=web")
     browser.find(".list [formaction*='/delete/']").click()
@@ -130,15 +99,6 @@ def test_only_a_selection_can_be_changed(browser, filled):
         browser.open(path)
         inputs = browser.all(".retag input:not([type=hidden])")
         assert [field.get_property("id") for field in inputs] == ids, path
-
-
-def test_the_page_of_tags_leads_to_bookmarks_without_tags(either, filled):
-    either.post("https://untagged.example/", title="Untagged")
-    either.open()
-    either.leave(either.link("Tags").click)
-    assert len(either.all(".cloud li")) == len(set(itertools.chain(*tags(either))))
-    either.leave(link_with_number(either, "Untagged", 1).click)
-    assert either.titles() == ["Untagged"]
 
 
 # --- Checked bookmarks ---
@@ -306,18 +266,6 @@ def test_a_tag_is_deleted_after_a_question(either, filled):
     assert either.find("main p").text == "Remove web from 4 bookmarks? The bookmarks stay."
     either.leave(either.find("main .primary").click)
     assert either.stored("tag=web") == [] and len(either.stored()) == len(SAMPLES)
-
-
-def test_renaming_to_a_tag_that_exists_says_that_they_are_merged(either, filled):
-    either.open("/?tag=web")
-    open_menu(either)
-    either.fill(rename="design")
-    either.leave(lambda: either.press(Keys.ENTER))
-    question = "Merge web (4 bookmarks) into design, which 2 bookmarks have already?"
-    assert either.find("main p").text == question
-    assert len(either.stored("tag=web")) == 4
-    either.leave(either.find("main .primary").click)
-    assert either.stored("tag=web") == [] and len(either.stored("tag=design")) == 5
 
 
 def test_tags_are_filtered_and_sorted(either):
