@@ -5,6 +5,7 @@ import functools
 import gc
 import http.server
 import os
+import platform
 import re
 import shutil
 import signal
@@ -250,15 +251,29 @@ def require_program(*programs: str) -> None:
         pytest.skip("needs " + ", ".join(missing))
 
 
-def python_version(command: str) -> tuple[int, ...]:
-    """Return the version of a Python; skip the test, with the reason, if it does not run."""
+def interpreters() -> dict[str, str]:
+    """Return the other Pythons that are installed, also by pyenv, by their versions."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = {}
+    for minor in range(11, 20):
+        # The commands of pyenv on the path may not work.
+        places = [*pyenv.glob(f"versions/3.{minor}.*/bin/python")] or [f"python3.{minor}"]
+        for command in ("/usr/bin/python3", *map(str, places)):
+            version = _version_of(command)
+            if version.startswith(f"3.{minor}."):
+                found[version] = command
+    found.pop(platform.python_version(), None)
+    return found
+
+
+@functools.cache
+def _version_of(command: str) -> str:
+    """Return the version of a Python, or "" if it does not run."""
     if shutil.which(command) is None:
-        pytest.skip(f"{command} is not installed")
-    code = "import sys; print(*sys.version_info[:3])"
+        return ""
+    code = "import platform; print(platform.python_version())"
     process = subprocess.run([command, "-c", code], capture_output=True, text=True)
-    if process.returncode:  # Such as a shim of pyenv for a version that is not selected.
-        pytest.skip(f"{command} does not run: {process.stderr.strip().partition(chr(10))[0]}")
-    return tuple(map(int, process.stdout.split()))
+    return process.stdout.strip()
 
 
 def documentation(page: str = "") -> str:

@@ -90,11 +90,3 @@ def test_a_tombstone_is_added_to_the_file_and_says_that_the_bookmark_was_private
         app.delete(f"/{id}", status=204)
         assert (data / "bookmarks" / f"{id}.json").exists()
         assert json.loads((data / "tombstones" / f"{id}.json").read_bytes()).keys() == members
-
-
-def test_a_tombstone_wins_over_a_file_of_the_same_id(app, data):
-    app.put_json("/a", WHOLE, status=201)
-    tombstone = {"id": "a", "deleted": "2024-01-01T00:00:00Z"}
-    (data / "tombstones" / "a.json").write_text(json.dumps(tombstone))
-    assert "2024-01-01T00:00:00Z" in app.get("/a", status=410).json["detail"]
-    assert app.get("/", status=200).json == []

@@ -198,18 +198,12 @@ def test_if_modified_since_gives_304_except_for_pages(app, a, later):
             app.get(path, headers={"If-Modified-Since": since}, status=200)
 
 
-NO_DATES = [
-    "Tue, 29 Feb {} 00:00:00 GMT", "Tue Feb 30 00:00:00 {}", "Tuesday, 31-Apr-31 00:00:00 GMT",
-    "Tue, 00 Jan {} 00:00:00 GMT", "Tue, 01 Jan {} 24:00:00 GMT",
-]  # fmt: skip
-
-
 def test_a_date_that_does_not_exist_is_no_date(app, a, monkeypatch):
     in_2033 = datetime(2033, 1, 1, tzinfo=UTC).timestamp()
     monkeypatch.setattr(conditional, "time", SimpleNamespace(time=lambda: in_2033))
     exists = {"If-Modified-Since": "Fri, 28 Feb 2031 00:00:00 GMT"}
     app.get("/a", headers=exists, status=304)
-    for date in NO_DATES:
+    for date in ("Sat, 29 Feb {} 00:00:00 GMT", "Tue Jan  0 24:00:00 {}"):
         app.get("/a", headers={"If-Modified-Since": date.format(2031)}, status=200)
         send(app, UNCHANGING, 200, If_Unmodified_Since=date.format(1995))
 
@@ -257,13 +251,6 @@ def test_a_false_condition_is_412_and_changes_nothing(app, unchanged):
     ):
         for change in CHANGES:
             assert send(app, change, 412, **headers).json["status"] == 412
-
-
-def test_the_tag_of_an_old_version_in_if_match_is_412(app, a):
-    old = [etag(app, path) for path in (*REPRESENTATIONS, *VALUES)]
-    app.post_json("/a", {"description": "changed"}, status=200)
-    for change in CHANGES:
-        send(app, change, 412, If_Match=", ".join(old))
 
 
 def test_if_match_compares_strongly_and_if_none_match_weakly(app, unchanged):

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import bookmarks
-from tests.conftest import ROOT, documentation, documented_block, python_version, until
+from tests.conftest import ROOT, documentation, documented_block, interpreters, until
 from tests.storage.clients import ask
 
 TOOLS = Path(sys.executable).parent
@@ -253,21 +253,8 @@ def test_shiv_packs_it_into_one_file(tree, tmp_path, offline):
     require_serves(*bare, file, folder=tmp_path, SHIV_ROOT=str(tmp_path / "unpacked"))
 
 
-def interpreters():
-    """Return the other Pythons of this machine by version: those on the path and pyenv's."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    paths = {}
-    for version in PYTHONS:
-        places = [shutil.which(f"python{version}"), *pyenv.glob(f"versions/{version}.*/bin/python")]
-        # pyenv's shims on the path may not work, so its own paths come last and win.
-        paths |= {version: path for path in places if path}
-    paths.pop("{0.major}.{0.minor}".format(sys.version_info), None)  # The other tests use it.
-    return paths
-
-
 @pytest.mark.parametrize("python", interpreters().values(), ids=interpreters())
 def test_it_installs_and_runs_on_python(python, wheels, tmp_path):
-    python_version(str(python))
     (wheel,) = wheels.glob("bookmarks-*.whl")
     environment = tmp_path / "environment"
     run("uv", "venv", "--no-project", "-q", "--python", python, environment)

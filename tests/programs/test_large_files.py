@@ -10,8 +10,7 @@ from contextlib import suppress
 import pytest
 
 from formats.http.request import MAX_JSON_VALUES_WITHOUT_OBJECT, limit_json
-from formats.http.response import HTTPError
-from formats.imports import FILE_READERS, csv, json
+from formats.imports import FILE_READERS, csv
 from storage.errors import Malformed
 from tests.conftest import ROOT, until
 
@@ -108,18 +107,6 @@ def test_a_row_that_is_too_large_is_skipped(monkeypatch, row):
 
 
 # --- Limits ---
-
-
-@pytest.mark.parametrize(
-    "entry, limit",
-    [(b"{}", 499_999), (b"[[1]]", 249_999), (b'{"a":"[{[{\\"[,,,,,,"}', 499_999)],
-)
-def test_the_number_of_objects_and_arrays_is_limited_over_http_only(entry, limit):
-    allowed, too_many = (b"[" + b",".join([entry] * n) + b"]" for n in (limit, limit + 1))
-    limit_json(allowed)
-    with pytest.raises(HTTPError, match="bookmarks import"):
-        limit_json(too_many)
-    assert next(json.read_file(too_many))
 
 
 def test_the_number_of_values_without_an_object_is_limited_over_http(app):

@@ -1,7 +1,6 @@
 """The exported bookmark file, imported by browsers and other bookmark programs."""
 
 import html
-import importlib.util
 import json
 import os
 import re
@@ -9,7 +8,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from datetime import datetime
 from html.parser import HTMLParser
@@ -243,23 +241,6 @@ def import_into_chromium(file, run, tmp_path):
     # Without a debugging port headless Chromium exits as soon as the page is loaded.
     more = (profile, "--disable-background-networking", "--remote-debugging-port=0", "about:blank")
     return run(*unshare, "chromium", *(f"--{option}" for option in options), *more)
-
-
-# --- buku ---
-
-
-def test_buku_imports_addresses_titles_descriptions_and_tags(file, stored, run, tmp_path):
-    """buku ignores dates and stores tags in lower case."""
-    require(["buku"] if importlib.util.find_spec("buku") is None else [])
-    buku = run(sys.executable, "-m", "buku", "--nostdin", "--nc", "--tacit", "--import", str(file))
-    assert buku.wait(timeout=60) == 0
-    database = tmp_path / "home" / "buku" / "bookmarks.db"
-    rows = query(database, "SELECT url, metadata, desc, tags FROM bookmarks")
-    imported = {uri: (title, text, tags.strip(",").split(",")) for uri, title, text, tags in rows}
-    assert imported == {
-        uri: (b["title"], b["description"], sorted(map(str.lower, b["tags"])) or [""])
-        for uri, b in stored.items()
-    }
 
 
 # --- Shaarli ---

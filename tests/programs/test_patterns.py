@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import python_version
+from tests.conftest import interpreters
 from tests.test_layers import MODULES
 
-INTERPRETERS = ["/usr/bin/python3", *(f"python3.{minor}" for minor in range(11, 16))]
 POSSESSIVE_OR_ATOMIC = re.compile(r"[*+?}]\+|\(\?>")
 FIND_ALL = """
 import json, re, sys
@@ -77,17 +76,14 @@ def run(command, searches):
     return json.loads(process.stdout)
 
 
-@pytest.mark.parametrize("command", INTERPRETERS)
-def test_another_python_finds_the_same(command):
-    found = python_version(command)
-    if found < (3, 11) or found == sys.version_info[:3]:
-        pytest.skip(f"{command} is Python {'.'.join(map(str, found))}")
+@pytest.mark.parametrize("python", interpreters().values(), ids=interpreters())
+def test_another_python_finds_the_same(python):
     tried = searches()
     assert tried
     differences = {
         search[0]: search[3]
         for search, here, there in zip(
-            tried, run(sys.executable, tried), run(command, tried), strict=True
+            tried, run(sys.executable, tried), run(python, tried), strict=True
         )
         if here != there
     }

@@ -256,15 +256,6 @@ def test_each_content_coding_has_its_own_tag_and_304(front, coding):
             assert front.get(address, Accept_Encoding=other).headers["ETag"] != etag
 
 
-def test_each_client_gets_the_format_that_it_accepts(front):
-    path = create(front, "formats")
-    for address in ("/", path) * 2:
-        for media_type in ("application/json", "text/html", "application/x-xbel"):
-            response = front.get(address, Accept=media_type)
-            assert response.headers["Content-Type"].startswith(media_type)
-            assert "Accept" in response.headers["Vary"]
-
-
 def test_the_script_is_cached_whole_after_a_conditional_request(front):
     page = front.get("/", Accept="text/html").body.decode()
     (script,) = re.findall(r'<script src="(?:https://[^/]+)?(/[^"]+)"', page)

@@ -18,18 +18,6 @@ def store(data, monkeypatch):
     return Store(data)
 
 
-@pytest.mark.parametrize("other_ids", [[], ["bb"], ["bb", "cc", "dd"]])
-def test_ids_are_found_by_number_in_every_store_and_after_a_restart(data, store, other_ids):
-    other = Store(data)
-    for id in ["aaa", *other_ids, "a"]:
-        new(store, id)
-    for each in (store, other, Store(data)):
-        assert list(each.ids_of_number(1)) == ["a"]
-        assert sorted(each.ids_of_number(2)) == other_ids
-        assert list(each.ids_of_number(3)) == ["aaa"]
-        assert list(each.ids_of_number(4)) == []
-
-
 def test_a_deleted_bookmark_keeps_its_number_and_a_removed_file_frees_it(data, store):
     delete_bookmark(store, new(store, "aa"))
     new(store, "bb")

@@ -4,8 +4,7 @@ import pytest
 from clients import delete_bookmark, put_bookmark
 
 from storage.bookmark import create, update
-from storage.query import Query, parse_query
-from storage.selection import meets
+from storage.query import parse_query
 from storage.store import Store
 
 
@@ -44,21 +43,6 @@ def test_a_selection_shows_the_state_in_which_it_was_made(store, parameters):
     store.refresh()
     assert shown(before) == expected
     assert shown(store.select(query)) != expected
-
-
-def test_a_query_leaves_out_bookmarks_that_have_a_tag(store):
-    for id, tags in (("a", ("x",)), ("b", ("X", "Y")), ("c", ()), ("d", ("z",))):
-        put_bookmark(store, bookmark(id, tags=tags))
-    for query, ids in (
-        (Query(without_tags=("y",)), "dca"),
-        (Query(without_tags=("x", "z")), "c"),
-        (Query(without_tags=("none",)), "dcba"),
-        (Query(tags=("x",), without_tags=("y",)), "a"),
-    ):
-        selected = store.select(query).entries
-        assert "".join(entry.bookmark.id for entry in selected) == ids
-        for entry in store.select(Query()).entries:
-            assert meets(entry, query) == (entry in selected)
 
 
 def test_many_different_lists_keep_few_counted_tags(store):

@@ -247,19 +247,6 @@ def test_git_transfers_what_is_put_back_and_what_is_erased(clones):
         assert check(machine.data) == (0, [])
 
 
-def test_git_lets_the_erasure_of_a_bookmark_win_over_an_edit(clones):
-    one, two = clones
-    assert ask(one.address, "DELETE", "/deleted").status == 204
-    assert erase(one.address, "deleted").status == 303
-    assert put(two.address, "deleted", "Still wanted").status == 200
-    assert exchange(one)
-    assert not exchange(two)  # One changed the file, the other removed it.
-    assert title_or_status(two, "deleted") == 410
-    assert exchange(two) and exchange(one)
-    assert title_or_status(one, "deleted") == title_or_status(two, "deleted") == 410
-    assert titles(one.address) == titles(two.address) == {"edited": "Before"}
-
-
 def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
     require_program("rsync")
     machines = []
