@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from storage.bookmark import MAX_TAGS, Bookmark, fold_tag
-from storage.query import NEWEST_FIRST, Query, first_values
+from storage.query import NEWEST_FIRST, UP_TO_18_DIGITS, Query, first_values
 from storage.selection import Selection
 
 Parameters = list[tuple[str, str]]
@@ -212,6 +212,13 @@ def list_address(
     if id:
         address += f"#b-{id}"
     return address
+
+
+def parse_number(text: str | None) -> int | None:
+    """Return the number in a parameter, or None if it is missing or malformed."""
+    if text is None or not UP_TO_18_DIGITS.fullmatch(text):
+        return None
+    return int(text)
 
 
 def known_parameters(parameters: Parameters, names: Sequence[str]) -> Parameters:

@@ -6,9 +6,16 @@ from html import escape
 from typing import Any, NamedTuple
 
 from formats.html.assets import served_name
-from formats.listing import RESULTS, Listing, Parameters, Site, list_address, with_query
+from formats.listing import (
+    RESULTS,
+    Listing,
+    Parameters,
+    Site,
+    list_address,
+    parse_number,
+    with_query,
+)
 from storage.bookmark import replace_invalid_xml_chars
-from storage.query import UP_TO_18_DIGITS
 
 END = "</body>\n</html>\n"
 MAX_HEADING_CHARACTERS = 120
@@ -265,10 +272,9 @@ def changed_notice(values: Mapping[str, str]) -> str:
     """Return a notice such as "3 bookmarks changed." for the query `changed=3`."""
     texts = []
     for name, what in RESULTS.items():
-        digits = values.get(name, "")
-        if UP_TO_18_DIGITS.fullmatch(digits):
-            number = number_of_bookmarks(int(digits))
-            texts.append(f"{number} {what}.")
+        number = parse_number(values.get(name))
+        if number is not None:
+            texts.append(f"{number_of_bookmarks(number)} {what}.")
     if not texts:
         return ""
     notice = " ".join(texts)

@@ -12,10 +12,10 @@ from formats.listing import (
     links_to_pages,
     list_address,
     offsets_of_pages,
+    parse_number,
     with_query,
 )
 from storage.bookmark import fold
-from storage.query import UP_TO_18_DIGITS
 from storage.search import fold_text
 from storage.selection import TagCounts
 
@@ -28,7 +28,9 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     """Return the page. The most used tags come first in `counts`."""
     selected = _selected(counts, view.values)
     total = len(selected)
-    offset = _parse_offset(view.values.get("offset", ""), total)
+    offset = parse_number(view.values.get("offset")) or 0
+    if offset >= total:
+        offset = 0
     begin = frame.begin("Tags", view.site, current="tags")
     head = frame.list_head("Tags", frame.number_of(total, "tag"))
     notice = frame.changed_notice(view.values)
@@ -59,13 +61,6 @@ def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
     if values.get("sort") != "count":
         selected.sort(key=lambda tag_and_count: fold(tag_and_count[0]))
     return selected
-
-
-def _parse_offset(digits: str, total: int) -> int:
-    """Return the offset in the query, or 0 if it is useless."""
-    if not UP_TO_18_DIGITS.fullmatch(digits) or int(digits) >= total:
-        return 0
-    return int(digits)
 
 
 def _page_links(view: View, offset: int, total: int) -> str:

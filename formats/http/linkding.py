@@ -16,13 +16,13 @@ from formats.http.problems import problem_of
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Route, Router, Service, path_of
-from formats.listing import Parameters, Site, links_to_pages
+from formats.listing import Site, links_to_pages, offsets_of_pages, parse_number
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Invalid
 from storage.files import is_readable
 from storage.numbers import number_of_id
-from storage.query import UP_TO_18_DIGITS, Query, first_values
+from storage.query import Query, first_values
 from storage.retag import RetagReport, replace_tag
 from storage.store import Store
 
@@ -58,40 +58,22 @@ def _respond_page(
 ) -> Response:
     parameters = query_parameters(request)
     values = first_values(parameters)
-    limit = _parse_number(values.get("limit", "")) or _PAGE_SIZE
-    offset = _parse_number(values.get("offset", ""))
-    address = service.site(request).url + path_of(request)
-    links = _links(address, parameters, offset, limit, len(items))
-    page = {
-        "count": len(items),
-        "next": links.get("next"),
-        "previous": links.get("previous"),
-        "results": [to_document(item) for item in items[offset : offset + limit]],
-    }
-    return _respond(page)
-
-
-def _links(
-    address: str, parameters: Parameters, offset: int, limit: int, count: int
-) -> dict[str, str]:
-    offsets = {}
-    if offset + limit < count:
-        offsets["next"] = offset + limit
-    if offset > 0:
-        offsets["previous"] = max(offset - limit, 0)
-    repeated = []
+    limit = parse_number(values.get("limit")) or _PAGE_SIZE
+    offset = parse_number(values.get("offset")) or 0
+    repeated = [("limit", str(limit))]
     for name, value in parameters:
         if name not in ("limit", "offset"):
             repeated.append((name, value))
-    repeated.append(("limit", str(limit)))
-    return links_to_pages(address, repeated, offsets)
-
-
-def _parse_number(text: str) -> int:
-    """Return the number, or 0 if it is missing or malformed."""
-    if UP_TO_18_DIGITS.fullmatch(text):
-        return int(text)
-    return 0
+    address = service.site(request).url + path_of(request)
+    offsets = offsets_of_pages(offset, limit, len(items))
+    links = links_to_pages(address, repeated, offsets)
+    page = {
+        "count": len(items),
+        "next": links.get("next"),
+        "previous": links.get("prev"),
+        "results": [to_document(item) for item in items[offset : offset + limit]],
+    }
+    return _respond(page)
 
 
 # --- Tags ---
