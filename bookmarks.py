@@ -56,7 +56,7 @@ from formats.http.response import (
     send,
 )
 from formats.http.routing import Route, Router, Service, path_of
-from formats.http.security import AccessControl, needs_no_bookmarks
+from formats.http.security import AccessControl, are_valid, needs_no_bookmarks
 from formats.http.site import parse_base_url
 from formats.listing import FEED_PARAMETERS, Listing, Site, known_parameters
 from storage import bookmark as rules
@@ -342,13 +342,13 @@ class Application:
     ) -> Iterable[bytes]:
         request = Request(environ)
         control = self.access_control
-        is_owner = control.is_owner(request)
+        credentials = control.find_credentials(request)
         service = self._owner
-        if not is_owner:
+        if not are_valid(credentials):
             service = self._visitors
             environ[VISITOR_VARIABLE] = True  # For entity tags.
         try:
-            control.check(request, is_owner)
+            control.check(request, credentials)
             if needs_no_bookmarks(path_of(request)):
                 response = _respond(service, request)
             else:

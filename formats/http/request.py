@@ -28,7 +28,7 @@ MAX_BODY = MAX_ENTRY  # The bytes of one bookmark, or of a form.
 MAX_FILE = 32 * 1024 * 1024  # The bytes of all files to import.
 MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
 MAX_JSON_VALUES = 2_000_000
-# Python's JSON decoder lets other threads run only at objects.
+# Decoding blocks all other threads between two objects.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 SEND_FILES_TEXT = "A file of bookmarks goes to POST /-/import"
 URI_MISSING_TEXT = f"is required. {SEND_FILES_TEXT}"
@@ -110,14 +110,14 @@ def limit_json(document: bytes) -> None:
         raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
     if punctuation.count(b",") >= MAX_JSON_VALUES:
         raise _too_many(MAX_JSON_VALUES, "values")
-    if _most_values_without_object(punctuation) >= MAX_JSON_VALUES_WITHOUT_OBJECT:
+    if _longest_run_of_values(punctuation) >= MAX_JSON_VALUES_WITHOUT_OBJECT:
         items = "values without an object between them"
         raise _too_many(MAX_JSON_VALUES_WITHOUT_OBJECT, items)
 
 
-def _most_values_without_object(punctuation: bytes) -> int:
-    between_objects = punctuation.split(b"{")
-    return max(part.count(b",") for part in between_objects)
+def _longest_run_of_values(punctuation: bytes) -> int:
+    """Return the most commas without an object between them: 2 for `{[,,{,`."""
+    return max(run.count(b",") for run in punctuation.split(b"{"))
 
 
 def _too_many(limit: int, items: str) -> HTTPError:
@@ -140,8 +140,8 @@ def _check_type(
             detail += f" {hint}."
         raise _unsupported(detail, accepted)
     charset = parameters.get("charset", "utf-8").lower()
-    declares_charset = media_type.endswith(("xml", "xbel"))
-    if charset not in ("utf-8", "us-ascii") and not declares_charset:
+    is_xml = media_type.endswith(("xml", "xbel"))  # XML documents may have any charset.
+    if charset not in ("utf-8", "us-ascii") and not is_xml:
         raise _unsupported(f"The body must be UTF-8, not {charset!r}.", accepted)
     return media_type, parameters
 

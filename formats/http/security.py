@@ -5,6 +5,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlsplit
 from wsgiref.types import WSGIEnvironment
 
@@ -49,6 +50,21 @@ _CROSS_SITE_TEXT = (
 )
 
 
+# How a request shows that it comes from the owner.
+Credentials = Literal[
+    "not needed",  # The service has no tokens, so everybody is the owner.
+    "token",  # In `Authorization: Bearer` or `Token`.
+    "password",  # A token as the password of HTTP Basic.
+    "cookie",  # Of a login.
+    "wrong",  # A wrong token or password.
+    "missing",
+]
+
+
+def are_valid(credentials: Credentials) -> bool:
+    return credentials not in ("wrong", "missing")
+
+
 @dataclass(frozen=True)
 class AccessControl:
     """Refuse DNS rebinding, cross-site requests, and requests without a token."""
@@ -58,28 +74,32 @@ class AccessControl:
     base_url: str | None = None  # `//HOST` leaves the scheme to each request.
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
-    def is_owner(self, request: Request) -> bool:
-        """Return whether the request may read and change all bookmarks."""
+    def find_credentials(self, request: Request) -> Credentials:
         if not self.tokens:
-            return True
+            return "not needed"
         authorization = request.environ.get("HTTP_AUTHORIZATION")
         if authorization:
-            return has_token(authorization, self.tokens)
-        return has_login(request.environ.get("HTTP_COOKIE", ""), self.tokens)
+            if not has_token(authorization, self.tokens):
+                return "wrong"
+            if _authorization_scheme(request.environ) in _TOKEN_SCHEMES:
+                return "token"
+            return "password"
+        if has_login(request.environ.get("HTTP_COOKIE", ""), self.tokens):
+            return "cookie"
+        return "missing"
 
-    def check(self, request: Request, is_owner: bool) -> None:
+    def check(self, request: Request, credentials: Credentials) -> None:
         """Raise HTTPError to refuse the request. Logs wrong tokens."""
         environ = request.environ
         host = requested_host(request)
         if not self.tokens:
             self._check_host(request, host)
-        if not is_owner and environ.get("HTTP_AUTHORIZATION"):  # A wrong token.
+        if credentials == "wrong":
             self.failed_logins.log(client_address(environ))
         is_change = environ["REQUEST_METHOD"] not in SAFE_METHODS
-        if is_change and self._may_be_cross_site(request, is_owner):
+        if is_change and self._may_be_cross_site(request, credentials):
             raise HTTPError(403, _CROSS_SITE_TEXT)
-        is_allowed = is_owner or self._is_open_to_visitors(environ)
-        if not is_allowed:
+        if not are_valid(credentials) and not self._is_open_to_visitors(environ, credentials):
             raise HTTPError(401, _UNAUTHORIZED_TEXT, WWW_Authenticate=_challenge(environ))
 
     def _check_host(self, request: Request, host: str | None) -> None:
@@ -89,33 +109,32 @@ class AccessControl:
             detail = _UNKNOWN_HOST_TEXT.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
 
-    def _may_be_cross_site(self, request: Request, is_owner: bool) -> bool:
-        """Judge by the bearer token, else Sec-Fetch-Site, else Origin, else the login cookie."""
-        environ = request.environ
-        has_valid_token = is_owner and bool(self.tokens)
-        if has_valid_token and _authorization_scheme(environ) in _TOKEN_SCHEMES:
-            return False
-        # Without Authorization, the owner has sent the login cookie.
-        has_login_cookie = has_valid_token and "HTTP_AUTHORIZATION" not in environ
-        fetch_site: str = environ.get("HTTP_SEC_FETCH_SITE", "")
-        if fetch_site == "none":  # No page has sent the request.
-            return has_login_cookie
-        if fetch_site:
-            return fetch_site != "same-origin"
-        if "HTTP_ORIGIN" in environ:
-            return environ["HTTP_ORIGIN"] not in _own_origins(request.host_url, self.base_url)
-        # The sender is a script, or an old browser.
-        return has_login_cookie
+    def _may_be_cross_site(self, request: Request, credentials: Credentials) -> bool:
+        """Return whether a page of another site may have made a browser send the request."""
+        if credentials == "token":
+            return False  # Such a page cannot set this header.
+        fetch_site = request.environ.get("HTTP_SEC_FETCH_SITE", "")
+        origin = request.environ.get("HTTP_ORIGIN")
+        if fetch_site == "same-origin":
+            return False  # A page of this service has sent the request.
+        if fetch_site not in ("", "none"):
+            return True  # A page of another site has sent it.
+        if not fetch_site and origin is not None:
+            # Over plain http, browsers send only Origin.
+            return origin not in _own_origins(request.host_url, self.base_url)
+        # No page is named, so the sender is usually a script, which has no cookie. With a
+        # cookie, it may be an old browser.
+        return credentials == "cookie"
 
-    def _is_open_to_visitors(self, environ: WSGIEnvironment) -> bool:
+    def _is_open_to_visitors(self, environ: WSGIEnvironment, credentials: Credentials) -> bool:
         path = environ.get("PATH_INFO", "")
         if needs_no_bookmarks(path):
             return True
         is_reading = environ["REQUEST_METHOD"] in ("GET", "HEAD")
         if not is_reading or not self.public_read:
             return False
-        if environ.get("HTTP_AUTHORIZATION"):
-            return False  # Respond 401, because the token is wrong.
+        if credentials == "wrong":
+            return False  # The client must learn that its token is wrong.
         if path == _PAGE_FOR_VISITORS:
             return True
         return not path.startswith("/-/")
