@@ -4,18 +4,18 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from storage import files
-from storage.bookmark import Bookmark, Tombstone, fold_tag
+from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Gone, Invalid, StorageError, Unavailable, Unreadable
 from storage.index import Entry, Index, Item, State, TombstoneEntry
-from storage.known_files import SUFFIX, KnownFiles, id_of
-from storage.record import decode_bookmark, decode_tombstone, digest
+from storage.known_files import SUFFIX, File, KnownFiles, id_of
+from storage.record import decode_bookmark, decode_tombstone
 from storage.uri import uri_key
-from storage.watch import Event, Watch
+from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
@@ -29,15 +29,6 @@ _READ_PROBLEM = "The data folder cannot be read"
 class _Folders(NamedTuple):
     bookmarks: Path
     tombstones: Path
-
-
-class _ChangedIds(NamedTuple):
-    bookmarks: list[str]
-    tombstones: list[str]
-
-    def unique(self) -> Iterable[str]:
-        """Return each id once, in the order of the lists, which disks read fast."""
-        return dict.fromkeys([*self.bookmarks, *self.tombstones])
 
 
 class Follower:
@@ -86,7 +77,7 @@ class Follower:
         is_invalid = id in self._error_by_id and id not in self._unreadable_ids
         if is_invalid:
             # Inotify does not report that an invalid file is corrected through a hard link.
-            self.refresh_one(id)
+            self.read_again(id)
         if id in self._error_by_id:
             raise Unreadable(id, str(self._error_by_id[id]))
         item = self.index.items.get(id)
@@ -123,40 +114,63 @@ class Follower:
                 "The data folder cannot be read: reading every bookmark failed."
             )
 
-    def refresh_one(self, id: str) -> None:
-        """Read the files of one id, even if no change is known. Raises Unavailable."""
+    def read_again(self, id: str) -> None:
+        """Read the files of an id, even if no event names them. Raises Unavailable."""
         self._note_ctimes_of_folders()
-        self._read(_ChangedIds(bookmarks=[id], tombstones=[id]))
+        self._tombstone_files.expect(id)
+        self._update_index([id])
 
-    def _read_changed_files(self, events: Sequence[Event] | None) -> None:
+    def _read_changed_files(self, events: Sequence[str] | None) -> None:
         if self.folder_identity != self.watch.first_folder_identity:
             self._forget_files()
+        # Before files are read, so that a change meanwhile gives the folder a later time.
         self._note_ctimes_of_folders()
         if events is None or self._has_lost_events:
             changed = self._compare_files()
         else:
             changed = self._ids_of_events(events)
-        self._read_and_retry(changed)
-        self._has_lost_events = False
-
-    def _read_and_retry(self, changed: _ChangedIds) -> None:
         if self._is_retry_due():
             self._retry_at = time.monotonic() + RETRY_SECONDS
-            changed.bookmarks.extend(self._unreadable_ids)
-        self._read(changed)
+            changed += self._unreadable_ids
+        self._update_index(changed)
+        self._has_lost_events = False
 
     def _is_retry_due(self) -> bool:
         return bool(self._unreadable_ids) and time.monotonic() >= self._retry_at
 
-    def _ids_of_events(self, events: Sequence[Event]) -> _ChangedIds:
-        changed = _ChangedIds([], [])
-        for folder, file_name in set(events):  # Writing in small steps causes equal events.
-            ids = self._ids_of_event(file_name)
-            if folder == str(self.folders.tombstones):
-                changed.tombstones.extend(ids)
+    def _note_ctimes_of_folders(self) -> None:
+        bookmarks, tombstones = self.folders
+        with files.translate_disk_errors(_READ_PROBLEM):
+            if tombstones.exists():
+                other = tombstones
             else:
-                changed.bookmarks.extend(ids)
-        return changed
+                other = tombstones.parent  # Its ctime shows when `tombstones` was removed.
+            ctime = max(bookmarks.stat().st_ctime, other.stat().st_ctime)
+        self._note_ctime(ctime)
+
+    def _compare_files(self) -> list[str]:
+        """Return the ids of changed files, without those that need no reading."""
+        with files.translate_disk_errors(_READ_PROBLEM):
+            bookmarks = self._bookmark_files.find_changed()
+            tombstones = self._find_changed_tombstones()
+        # A tombstone hides the file of its bookmark.
+        bookmarks = [id for id in bookmarks if id not in self._tombstone_files]
+        changed = bookmarks + tombstones
+        # Unreadable files are only read when a retry is due.
+        return [id for id in changed if id not in self._unreadable_ids]
+
+    def _find_changed_tombstones(self) -> list[str]:
+        if self.folders.tombstones.exists():
+            return self._tombstone_files.find_changed()
+        return list(self._tombstone_files)  # All are gone: git removes empty folders.
+
+    def _ids_of_events(self, file_names: Sequence[str]) -> list[str]:
+        ids: list[str] = []
+        for file_name in set(file_names):  # Writing in small steps causes equal events.
+            ids += self._ids_of_event(file_name)
+        for id in ids:
+            self._tombstone_files.expect(id)  # The file may be a bookmark or a tombstone.
+        return ids
 
     def _ids_of_event(self, file_name: str) -> list[str]:
         if not file_name:
@@ -167,131 +181,88 @@ class Follower:
             return []
         return [id]
 
-    def _compare_files(self) -> _ChangedIds:
-        with files.translate_disk_errors(_READ_PROBLEM):
-            bookmarks = self._bookmark_files.find_changed()
-            tombstones = self._find_changed_tombstones()
-        # The files of deleted bookmarks are not read.
-        bookmarks = [id for id in bookmarks if id not in self._tombstone_files]
-        # Unreadable files are only read when a retry is due.
-        return _ChangedIds(
-            [id for id in bookmarks if id not in self._unreadable_ids],
-            [id for id in tombstones if id not in self._unreadable_ids],
-        )
-
-    def _find_changed_tombstones(self) -> list[str]:
-        if self.folders.tombstones.exists():
-            return self._tombstone_files.find_changed()
-        return list(self._tombstone_files)  # All are gone: git removes empty folders.
-
-    def _note_ctimes_of_folders(self) -> None:
-        """Call this before reading files: a file that changes meanwhile has a later time."""
-        bookmarks, tombstones = self.folders
-        with files.translate_disk_errors(_READ_PROBLEM):
-            if tombstones.exists():
-                other = tombstones
-            else:
-                other = tombstones.parent  # Its ctime shows when `tombstones` was removed.
-            ctime = max(bookmarks.stat().st_ctime, other.stat().st_ctime)
-        self._note_ctime(ctime)
-
-    def _read(self, changed: _ChangedIds) -> None:
-        items: dict[str, Item | None] = {}
+    def _update_index(self, ids: Sequence[str]) -> None:
+        """Read the files of these ids, and change the index."""
+        changed: dict[str, Item | None] = {}
         try:
-            for id, item in self._read_changed_items(changed):
-                items[id] = item
-        finally:  # An error must not lose the files that were read before it.
-            if items:
-                self._change_index(items)
+            for id in dict.fromkeys(ids):  # Each once, in the order of the disk.
+                item = self._read_item(id)
+                # An unchanged file has the same object as before.
+                if item is not self.index.items.get(id):
+                    changed[id] = item
+        finally:
+            # After an error too: the files read before it are not read again.
+            if changed:
+                self._change_index(changed)
 
-    def _read_changed_items(
-        self, changed: _ChangedIds
-    ) -> Iterator[tuple[str, Item | None]]:
-        changed_tombstones = set(changed.tombstones)
-        for id in changed.unique():
-            item = self._read_item(id, has_changed_tombstone=id in changed_tombstones)
-            # For an unchanged file, `_read_item` returns the same object.
-            if item is not self.index.items.get(id):
-                yield id, item
-
-    def _read_item(self, id: str, has_changed_tombstone: bool) -> Item | None:
+    def _read_item(self, id: str) -> Item | None:
+        """Read the tombstone or else the bookmark. Return None for a missing or invalid file."""
         try:
-            item = self._read_tombstone_or_bookmark(id, has_changed_tombstone)
-        except files.ReadFailed:
-            return self._last_item_of_unreadable_file(id)
-        except (files.BadFile, Invalid):
+            item = self._read_tombstone(id) or self._read_bookmark(id)
+        except files.ReadFailed as error:
+            self._note_error(id, error)
+            self._unreadable_ids.add(id)
+            return self._last_item_unless_deleted(id)
+        except (files.BadFile, Invalid) as error:
+            self._note_error(id, error)
+            self._unreadable_ids.discard(id)
             self._reserve_last_uri(id)
             return None
         self._forget_error(id)
         return item
 
-    def _read_tombstone_or_bookmark(
-        self, id: str, has_changed_tombstone: bool
-    ) -> Item | None:
-        if has_changed_tombstone or self._may_have_tombstone(id):
-            tombstone = self._read_file(self._tombstone_files, id, decode_tombstone)
-            if tombstone:
-                return tombstone
-        return self._read_file(self._bookmark_files, id, decode_bookmark)
-
-    def _may_have_tombstone(self, id: str) -> bool:
-        # The error of an id may be the error of its tombstone.
-        return id in self._tombstone_files or id in self._error_by_id
-
-    def _last_item_of_unreadable_file(self, id: str) -> Item | None:
-        last = self.index.items.get(id)
-        if isinstance(last, Entry) and self._is_deleted(id):
+    def _read_tombstone(self, id: str) -> Item | None:
+        if id not in self._tombstone_files:
             return None
-        return last  # Clients would take a missing bookmark for deleted.
+        return self._read_file(self._tombstone_files, id, _new_tombstone_entry)
 
-    def _is_deleted(self, id: str) -> bool:
-        name = id + SUFFIX
-        if os.path.lexists(self.folders.tombstones / name):
-            return True
-        return files.is_missing(self.folders.bookmarks / name)
+    def _read_bookmark(self, id: str) -> Item | None:
+        return self._read_file(self._bookmark_files, id, _new_bookmark_entry)
+
+    def _read_file(
+        self,
+        known_files: KnownFiles,
+        id: str,
+        new_item: Callable[[str, File], Item],
+    ) -> Item | None:
+        file = known_files.read(id)
+        if file is None:
+            return None
+        self._note_ctime(file.changed_at)
+        last = self.index.items.get(id)
+        if last and last.version == file.version and last.changed_at == file.changed_at:
+            return last
+        return new_item(id, file)
+
+    def _last_item_unless_deleted(self, id: str) -> Item | None:
+        """Return what an unreadable file had when it was last read.
+
+        If lists lacked the bookmark now, clients would take it for deleted.
+        """
+        last = self.index.items.get(id)
+        has_tombstone = os.path.lexists(self.folders.tombstones / (id + SUFFIX))
+        if has_tombstone and isinstance(last, Entry):
+            return None  # The unreadable file is its new tombstone.
+        return last
 
     def _reserve_last_uri(self, id: str) -> None:
         last = self.index.items.get(id)
         if isinstance(last, Entry):
             self._reserved_uri_key_by_id[id] = last.uri_key
 
-    def _read_file(
-        self,
-        known_files: KnownFiles,
-        id: str,
-        decode: Callable[[str, bytes], Bookmark | Tombstone],
-    ) -> Item | None:
-        began_ns = time.time_ns()
-        try:
-            data, status = files.read(f"{known_files.folder}/{id}{SUFFIX}")
-            known_files.remember(id, status, began_ns)
-            self._note_ctime(status.st_ctime)
-            version = digest(data)
-            last = self.index.items.get(id)
-            if last and last.version == version and last.changed_at == status.st_ctime:
-                return last
-            return _new_item(decode(id, data), version, status.st_ctime)
-        except FileNotFoundError:
-            known_files.forget(id)
-            return None
-        except (files.BadFile, Invalid) as error:
-            self._note_error(known_files.folder, id, error)
-            raise
-
     def _note_ctime(self, ctime: float) -> None:
         if ctime > self._latest_ctime:
             self._latest_ctime = ctime
             self.change_count += 1
 
-    def _note_error(self, folder: Path, id: str, error: StorageError) -> None:
-        if isinstance(error, files.ReadFailed):
-            self._unreadable_ids.add(id)
-        else:
-            self._unreadable_ids.discard(id)
+    def _note_error(self, id: str, error: StorageError) -> None:
         if id in self._error_by_id and str(self._error_by_id[id]) == str(error):
             return
         self._error_by_id[id] = error
         self.change_count += 1
+        folder = self.folders.bookmarks
+        if id in self._tombstone_files:
+            folder = self.folders.tombstones
         # Log a path that users know: `folder` may be /proc/self/fd/N/bookmarks.
         real_folder = os.path.realpath(folder)
         log.warning("%s/%s is skipped: %s", real_folder, id + SUFFIX, error)
@@ -316,10 +287,14 @@ class Follower:
             self.index.change(id, item)
 
 
-def _new_item(record: Bookmark | Tombstone, version: int, changed_at: float) -> Item:
-    if isinstance(record, Tombstone):
-        return TombstoneEntry(record, version, changed_at)
-    return new_entry(record, version, changed_at)
+def _new_tombstone_entry(id: str, file: File) -> TombstoneEntry:
+    tombstone = decode_tombstone(id, file.content)
+    return TombstoneEntry(tombstone, file.version, file.changed_at)
+
+
+def _new_bookmark_entry(id: str, file: File) -> Entry:
+    bookmark = decode_bookmark(id, file.content)
+    return new_entry(bookmark, file.version, file.changed_at)
 
 
 def new_entry(bookmark: Bookmark, version: int, changed_at: float) -> Entry:

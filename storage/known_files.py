@@ -1,23 +1,36 @@
-"""Find changed files without inotify."""
+"""Read the files of a folder, and notice by their times and sizes that they change."""
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from storage import files
 from storage.bookmark import ID
+from storage.record import digest
 
 SUFFIX = ".json"
 # FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
-_CHANGED_JUST_NOW = -1  # `hash` never returns it, so the file is read again.
+# The signature of a file to read again. No other has it, because `hash` never returns -1.
+_UNKNOWN = -1
+
+
+class File(NamedTuple):
+    content: bytes
+    version: int  # The digest of the content.
+    changed_at: float  # The ctime.
 
 
 class KnownFiles:
-    """The files `{id}.json` of a folder, each with a signature to notice changes."""
+    """The files `{id}.json` of a folder that have been seen there.
+
+    Each has a signature of its status when it was read.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self._folder = folder
         self._signatures: dict[str, int] = {}
 
     def __contains__(self, id: str) -> bool:
@@ -26,47 +39,59 @@ class KnownFiles:
     def __iter__(self) -> Iterator[str]:
         return iter(self._signatures)
 
-    def remember(
-        self, id: str, status: os.stat_result, reading_began_ns: int
-    ) -> None:
-        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-        # The clock is coarse: if the file changes again now, its times may stay the same.
-        if changed_ns > reading_began_ns - _TIME_RESOLUTION_NS:
-            self._signatures[id] = _CHANGED_JUST_NOW
-        else:
-            self._signatures[id] = _signature(status)
+    def expect(self, id: str) -> None:
+        """Note that a file may be new or changed."""
+        self._signatures[id] = _UNKNOWN
 
-    def forget(self, id: str) -> None:
-        self._signatures.pop(id, None)
+    def read(self, id: str) -> File | None:
+        """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
+        began_ns = time.time_ns()
+        try:
+            content, status = files.read(f"{self._folder}/{id}{SUFFIX}")
+        except FileNotFoundError:
+            self._signatures.pop(id, None)
+            return None
+        self._signatures[id] = _signature_after_reading(status, began_ns)
+        return File(content, digest(content), status.st_ctime)
 
     def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
-        with files.open_folder(self.folder) as descriptor:
+        with files.open_folder(self._folder) as descriptor:
             # Raise PermissionError if this user cannot reach any file.
             os.stat(".", dir_fd=descriptor)
-            new = self._find_new(descriptor)
-            return [*new, *self._find_changed_or_gone(descriptor)]
+            self._expect_new_files(descriptor)
+            return [
+                id
+                for id, signature in self._signatures.items()
+                if _has_changed(id, signature, descriptor)
+            ]
 
-    def _find_new(self, descriptor: int) -> Iterator[str]:
-        with os.scandir(descriptor) as entries:
+    def _expect_new_files(self, folder: int) -> None:
+        with os.scandir(folder) as entries:
             # Most disks read files faster in the order of inodes.
             in_disk_order = sorted(entries, key=os.DirEntry.inode)
         for entry in in_disk_order:
             id = id_of(entry.name)
             if id and id not in self._signatures:
-                yield id
-
-    def _find_changed_or_gone(self, descriptor: int) -> Iterator[str]:
-        for id, signature in self._signatures.items():
-            if signature != _current_signature(id, descriptor):
-                yield id
+                self.expect(id)
 
 
-def _current_signature(id: str, folder: int) -> int | None:
+def _has_changed(id: str, signature: int, folder: int) -> bool:
+    if signature == _UNKNOWN:
+        return True
     try:
         status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
     except OSError:
-        return None
+        return True
+    return signature != _signature(status)
+
+
+def _signature_after_reading(status: os.stat_result, began_ns: int) -> int:
+    changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+    if changed_ns > began_ns - _TIME_RESOLUTION_NS:
+        # The file has just changed. The clock is coarse, so if it changes again now, its
+        # times may stay the same.
+        return _UNKNOWN
     return _signature(status)
 
 

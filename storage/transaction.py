@@ -80,7 +80,7 @@ class Transaction:
         with self._follower.mutex:
             # Inotify does not report that a file is written through a hard link.
             if id in self._follower.index.items:
-                self._follower.refresh_one(id)
+                self._follower.read_again(id)
             return self._follower.find(id)
 
     def get(self, id: str) -> Entry:

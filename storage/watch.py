@@ -11,7 +11,6 @@ import termios
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from storage import files
 from storage.errors import Unavailable
@@ -53,13 +52,6 @@ _NO_INOTIFY_TEXT = (
 Identity = tuple[int, int]  # The device and inode of a folder.
 
 
-class Event(NamedTuple):
-    """A change of a file, or of the folder itself if the name is empty."""
-
-    folder: str
-    file_name: str
-
-
 class Watch:
     """Watch folders by inotify, if possible."""
 
@@ -73,16 +65,16 @@ class Watch:
         self._one_machine = one_machine
         self._inotify: INotify | None = None
         self.is_impossible = False  # As the last attempt to open inotify has shown.
-        self._folder_by_watch_descriptor: dict[int, str] = {}
 
     @property
     def first_folder_identity(self) -> Identity | None:
         return self._identities_when_opened[0]
 
-    def read_events(self) -> list[Event] | None:
-        """Return the changes since the last call, or None if some are unknown.
+    def read_events(self) -> list[str] | None:
+        """Return the names of the files that have changed since the last call.
 
-        Raises Unavailable.
+        The name "" means one of the folders itself. Returns None if some changes are
+        unknown. Raises Unavailable.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -90,14 +82,13 @@ class Watch:
         size = _size_of_queue(self._inotify)
         if size == 0:
             return []
-        events = []
+        names = []
         for event in parse_events(os.read(self._inotify.fileno(), size)):
             if event.mask & _EVENTS_LOST:
                 self._open()
                 return None
-            folder = self._folder_by_watch_descriptor[event.wd]
-            events.append(Event(folder, event.name))
-        return events
+            names.append(event.name)
+        return names
 
     def _is_folder_replaced(self) -> bool:
         return self._read_identities() != self._identities_when_opened
@@ -127,10 +118,8 @@ class Watch:
         self._inotify = INotify(nonblocking=True)
         # Closes inotify before the garbage collector can warn that it is open.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
-        self._folder_by_watch_descriptor = {}
         for folder in existing:
-            watch_descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
-            self._folder_by_watch_descriptor[watch_descriptor] = folder
+            self._inotify.add_watch(folder, _FOLDER_EVENTS)
 
     def close(self) -> None:
         """The next `read_events` opens the watch again."""
