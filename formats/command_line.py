@@ -50,8 +50,8 @@ def configured_application(
 ) -> WSGIApplication:
     """Return the application as the environment configures it."""
     options = _parse(["serve"], make_app, make_host_app, version)
-    # An application of one folder is safe without tokens, because it then answers only to its
-    # own host names.
+    # Without tokens, an application of one folder responds only to loopback names and its base
+    # URL, so other machines cannot use it. That of many folders responds to every host.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]

@@ -38,10 +38,10 @@ class Site(msgspec.Struct, frozen=True):
     path: str = ""  # Such as `/marks`.
     has_login: bool = False
     is_visitor: bool = False
-    # None if the page must not tell how many there are.
+    # For visitors, both functions find nothing.
     count_unread: Callable[[], int] = lambda: 0
-    # The tags of bookmarks with the host of a uri.
-    host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
+    # The most used tags of bookmarks with the host of a uri.
+    find_host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark_url(self, id: str) -> str:
         return f"{self.url}/{id}"

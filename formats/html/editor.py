@@ -288,7 +288,7 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     """Return checkboxes for tags of bookmarks with the same host."""
     uri = form.text("uri")
     tags_in_form = {UNREAD, *map(fold, split_tags(form.text("tags")))}
-    unused = [tag for tag in site.host_tags(uri) if fold(tag) not in tags_in_form]
+    unused = [tag for tag in site.find_host_tags(uri) if fold(tag) not in tags_in_form]
     if not unused:
         return ""
     legend = f"<legend>Also used for {host_html(uri)}</legend>\n"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from formats.html.error_page import Problem
 from formats.imports.dates import parse_date
 from storage import bookmark as rules
-from storage.bookmark import Bookmark, Fields, fold_tag, split_tags
+from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, tags_without
 from storage.numbers import number_of_id
 
 LINKDING_VERSION = "1.44.0"  # Clients refuse older versions.
@@ -126,14 +126,18 @@ def problem_document(problem: Problem) -> Document:
 def fields_to_store(
     sent: Document, stored_description: str = "", stored_tags: tuple[str, ...] = ()
 ) -> Fields:
-    """Return the fields that linkding's JSON sets. Raises Invalid."""
+    """Return the fields that linkding's JSON sets. Raises Invalid.
+
+    Notes are a part of the description, and flags are tags: a client may send one of them
+    and leave the rest as it is stored.
+    """
     fields = {}
     for field, key in _KEY_BY_FIELD.items():
         if key in sent:
             fields[field] = sent[key]
     for field in ("created", "modified"):
         if field in fields:
-            # `rules.clean` refuses what is not a date.
+            # `rules.clean` refuses an empty date.
             fields[field] = parse_date(fields[field]) or fields[field]
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)
@@ -151,22 +155,25 @@ def _new_description(sent: Document, stored: str) -> str:
 
 
 def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
-    stored_names = tuple(tag for tag in stored if not stores_flag(tag))
-    stored_flag_tags = {fold_tag(tag) for tag in stored if stores_flag(tag)}
-    names = stored_names
+    tags = list(stored)
     if "tag_names" in sent:
-        names = parse_tags(sent["tag_names"])
-    flag_tags = stored_flag_tags.copy()
+        flag_tags = [tag for tag in stored if stores_flag(tag)]
+        tags = [*parse_tags(sent["tag_names"]), *flag_tags]
     for flag, tag in TAG_BY_FLAG.items():
-        if flag not in sent:
-            continue
-        if sent[flag] in _TRUE_IN_JSON_OR_FORM:
-            flag_tags.add(tag)
-        else:
-            flag_tags.discard(tag)
-    if names == stored_names and flag_tags == stored_flag_tags:
-        return stored  # In the same order, so that nothing is changed.
-    return (*names, *sorted(flag_tags))
+        if flag in sent:
+            is_set = sent[flag] in _TRUE_IN_JSON_OR_FORM
+            tags = _with_flag_tag(tags, tag, is_set)
+    if sorted(tags) == sorted(stored):
+        return stored  # linkding's tags have no order.
+    return tuple(tags)
+
+
+def _with_flag_tag(tags: list[str], flag_tag: str, is_set: bool) -> list[str]:
+    if not is_set:
+        return tags_without(tags, [flag_tag])
+    if flag_tag in map(fold_tag, tags):
+        return tags
+    return [*tags, flag_tag]
 
 
 def parse_tags(names: object) -> tuple[str, ...]:

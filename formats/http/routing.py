@@ -70,7 +70,7 @@ class Service:
             site,
             has_login=has_login,
             count_unread=self._count_unread,
-            host_tags=self._host_tags,
+            find_host_tags=self._find_host_tags,
         )
 
     def view(self, request: Request, parameters: Parameters = []) -> View:
@@ -79,7 +79,7 @@ class Service:
     def _count_unread(self) -> int:
         return self.store.count(UNREAD)
 
-    def _host_tags(self, uri: str) -> Sequence[str]:
+    def _find_host_tags(self, uri: str) -> Sequence[str]:
         return self.store.host_tags(uri)
 
 

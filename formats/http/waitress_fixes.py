@@ -8,11 +8,12 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# Framing is what a body in chunks has besides its content: sizes, extensions and trailers.
+# A body in chunks has framing besides its content: sizes, extensions and trailers. It may
+# have 16 KiB, and 6 bytes more for every 16 bytes of content, so that all chunks may be as
+# small as `10\r\n` (16 in hexadecimal), 16 bytes and `\r\n`.
 _MAX_FRAMING = 16_384
-# A body of many small chunks may have more.
 _SMALL_CHUNK_SIZE = 16
-_SMALL_CHUNK_FRAMING = 6  # `10\r\n` (16 in hexadecimal) before the content, `\r\n` after it.
+_SMALL_CHUNK_FRAMING = 6
 _MIN_BYTES_PER_SECOND = 1024
 
 
@@ -39,19 +40,14 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
 
     def _limit_framing(self, body: ChunkedReceiver) -> None:
         """Refuse long extensions, long trailers and tiny chunks, which are slow to parse."""
-        framing = self.body_bytes_received - len(body)
-        if _has_long_line(body) or framing > _allowed_framing(len(body)):
+        content_size = len(body)
+        framing_size = self.body_bytes_received - content_size
+        small_chunks = content_size // _SMALL_CHUNK_SIZE
+        has_tiny_chunks = framing_size > _MAX_FRAMING + small_chunks * _SMALL_CHUNK_FRAMING
+        has_long_line = len(body.control_line) + len(body.trailer) > _MAX_FRAMING
+        if has_tiny_chunks or has_long_line:
             self.error = BadRequest("The chunks are too small, or a line between them is too long")
             self.completed = True
-
-
-def _has_long_line(body: ChunkedReceiver) -> bool:
-    return len(body.control_line) + len(body.trailer) > _MAX_FRAMING
-
-
-def _allowed_framing(content_size: int) -> int:
-    number_of_small_chunks = content_size // _SMALL_CHUNK_SIZE
-    return _MAX_FRAMING + number_of_small_chunks * _SMALL_CHUNK_FRAMING
 
 
 class GuardedChannel(HTTPChannel):  # type: ignore[misc]
