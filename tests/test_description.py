@@ -1,24 +1,19 @@
 """GET /openapi.json describes the service, and agrees with it in both directions."""
 
 import json
-import re
-from pathlib import Path
 
 import pytest
-import waitress.utilities
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 import bookmarks
 import formats
 from formats.html.assets import assets
-from formats.http import openapi, problems
+from formats.http import openapi
 from storage import bookmark
 from storage.errors import Invalid
 from tests.conftest import OWN_ROUTES
 
-ROOT = Path(__file__).parent.parent
-SOURCES = [ROOT / "bookmarks.py", *ROOT.glob("formats/**/*.py")]
 DESCRIPTION = openapi.document(
     "http://127.0.0.1:8080", "1.2.3", needs_token=True, public_read=False
 )
@@ -99,46 +94,6 @@ def test_the_operations_are_those_of_the_routes():
     assert described == routed
 
 
-SENT = {
-    ("GET", "/"): formats.LISTS,
-    ("GET", "/feed"): [formats.ATOM],
-    ("GET", "/tags"): bookmarks.TAGS_FORMATS,
-    ("GET", "/tags.json"): [formats.JSON],
-    ("POST", "/tags"): [formats.JSON],
-    ("POST", "/-/import"): [formats.JSON, formats.HTML],
-    ("POST", "/"): formats.ONE_BOOKMARK,
-    **{(method, "/{id}"): formats.ONE_BOOKMARK for method in ("GET", "POST", "PUT")},
-    **{(method, "/{id}/tags"): bookmarks.VALUE_FORMATS for method in ("GET", "PUT")},
-    **{(method, "/{id}/{field}"): bookmarks.VALUE_FORMATS for method in ("GET", "PUT")},
-}
-RECEIVED = {
-    ("POST", "/"): formats.POST_READERS,
-    ("POST", "/-/import"): formats.FILE_TYPES,
-    ("POST", "/tags"): formats.JSON_AND_FORM_READERS,
-    ("POST", "/{id}"): formats.POST_READERS,
-    ("PUT", "/{id}"): formats.PUT_READERS,
-    ("PUT", "/{id}/tags"): formats.FIELD_TYPES,
-    ("PUT", "/{id}/{field}"): formats.FIELD_TYPES,
-}
-
-
-def test_the_media_types_are_those_of_the_format_tables():
-    for key, operation in OPERATIONS.items():
-        described = responses(operation)
-        for status in {200, 201} & described.keys():
-            if key in SENT:
-                # `netscape` has the media type of `html`.
-                media_types = {format.bare_type for format in SENT[key]}
-                assert set(described[status]["content"]) == media_types
-        body = operation.get("requestBody", {"content": {}})
-        assert set(body["content"]) == set(RECEIVED.get(key, ()))
-    form = OPERATIONS["POST", "/-/import"]["requestBody"]["content"]["multipart/form-data"]
-    files = set(form["encoding"]["file"]["contentType"].split(", "))
-    assert files == formats.FILE_TYPES.keys() - {"multipart/form-data"}
-    extensions = {name.rpartition(".")[2] for name in assets()}
-    assert set(parameters("GET", FILE, "path")["extension"]["enum"]) == extensions
-
-
 def test_the_values_of_format_are_those_of_the_format_tables(app):
     tables = {"/": formats.LISTS, "/tags": bookmarks.TAGS_FORMATS, "/{id}": formats.ONE_BOOKMARK}
     for path, table in tables.items():
@@ -165,23 +120,6 @@ def test_each_described_media_type_is_sent(app):
             # The list has one page, and is no download.
             assert named - sent <= {"Link", "Content-Disposition"}
             assert sent & HEADERS <= named
-
-
-def test_the_statuses_are_those_of_the_service_and_of_waitress():
-    source = "".join(path.read_text() for path in SOURCES)
-    raised = set(map(int, re.findall(r"HTTPError\((\d+),", source)))
-    own = {*problems.STATUS_BY_ERROR.values(), *raised, 500}
-    classes = [item for item in vars(waitress.utilities).values() if isinstance(item, type)]
-    server = {item.code for item in classes if issubclass(item, waitress.utilities.Error)}
-    described = {}
-    for operation in OPERATIONS.values():
-        described |= responses(operation)
-    assert {status for status in described if status < 400} == {200, 201, 204, 304}
-    errors = {status: node for status, node in described.items() if status >= 400}
-    assert set(errors) == own | server
-    for status, node in errors.items():
-        assert ("application/problem+json" in node["content"]) == (status in own)
-        assert ("text/plain" in node["content"]) == (status in server)
 
 
 def limits(name, node):

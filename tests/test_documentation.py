@@ -1,7 +1,6 @@
 """The documentation agrees with the code: commands, routes, options, formats, dependencies."""
 
 import configparser
-import http.client
 import json
 import os
 import re
@@ -332,46 +331,6 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, add, tm
     process = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (process.returncode, process.stdout) == (1, "")
     assert json.loads(process.stderr)["status"] == 401
-
-
-def test_the_documented_program_handles_changes_of_other_clients(
-    serve, app, data, monkeypatch, capsys
-):
-    service, connections = serve(), set()
-    for id, tags in (("listed", []), ("read", []), ("changed", ["old"]), ("full", range(100))):
-        fields = {"uri": f"https://example.com/{id}", "tags": list(map(str, tags))}
-        app.put_json(f"/{id}", {"title": "", "description": "", **fields}, status=201)
-    # What another client does after a request for this path, before the program has the response.
-    changes = {
-        "/?uri": lambda: app.delete("/listed", status=204),
-        "/read": lambda: app.delete("/read", status=204),
-        "/changed": lambda: app.post_json("/changed", {"tags": ["old", "new"]}, status=200),
-    }
-
-    class Connection(http.client.HTTPConnection):
-        def request(self, method, path, *arguments):
-            self.path = path
-            super().request(method, path, *arguments)
-            connections.add(self.sock)
-
-        def getresponse(self):
-            response = super().getresponse()
-            changes.pop("/?uri" if self.path.startswith("/?") else self.path, lambda: None)()
-            return response
-
-    monkeypatch.setattr(http.client, "HTTPConnection", Connection)
-    monkeypatch.setattr(sys, "argv", ["tag_host.py", service.address, "EXAMPLE.com", "sample"])
-    monkeypatch.delenv("TOKEN", raising=False)
-    with pytest.raises(SystemExit) as ended:
-        exec(blocks(API, "python")[0], {})
-    assert (ended.value.code, changes) == (1, {})
-    (connection,) = connections
-    connection.close()
-    assert app.get("/changed").json["tags"] == ["old", "new", "sample"]
-    printed = capsys.readouterr()
-    assert printed.out == "https://example.com/changed\n"
-    uri, _, body = printed.err.partition(" ")
-    assert (uri, json.loads(body)["status"]) == ("https://example.com/full", 422)
 
 
 FLAGS = {"unread", "archived", "private", "shared", "starred"}

@@ -72,15 +72,6 @@ def test_the_notice_of_a_deletion_has_the_focus(everywhere):
     assert browser.focused.text == "Put it back"
 
 
-def test_the_page_of_a_deletion_leads_back_to_the_list(either, filled):
-    either.open(LIST)
-    either.leave(either.find(".actions a").click)
-    either.leave(either.find(".delete button").click)
-    assert "deleted" in either.find("h1").text and ON_LIST[0] in either.find(".notice").text
-    either.leave(either.link("Back to the list").click)
-    assert path_and_query(either) == LIST and either.titles() == ON_LIST[1:]
-
-
 def test_what_is_saved_again_is_not_put_back(everywhere):
     browser = everywhere
     browser.expect(409)
@@ -181,22 +172,6 @@ def test_a_late_answer_still_shows_its_notice(browser):
     assert len(browser.stored()) == len(SAMPLES) - 2
 
 
-def test_a_late_refusal_leaves_no_item_as_it_was(browser):
-    unread = browser.post("https://unread.example/", tags=["unread"])["id"]
-    changed = browser.post("https://changed.example/")["id"]
-    browser.open()
-    browser.post("https://changed.example/", title="Changed elsewhere")
-    browser.expect(412)
-    # The answer to the deletion, which is refused, comes after that to the mark as read.
-    browser.driver.execute_script(DELAY, "/-/delete/")
-    browser.driver.execute_script(
-        f"document.querySelector('[formaction$=\"delete/{changed}\"]').click();"
-        f"document.querySelector('[formaction$=\"read/{unread}\"]').click();"
-    )
-    browser.wait(lambda: browser.all(f"#b-{changed} .notice"))
-    browser.wait(lambda: not browser.all(f"#b-{unread} [formaction*='/read/']"))
-
-
 def test_a_double_click_deletes_one_bookmark(browser):
     for lines in range(1, 5):
         browser.post(f"https://short-{lines}.example/")
@@ -207,15 +182,6 @@ def test_a_double_click_deletes_one_bookmark(browser):
         browser.wait(lambda count=number + 1: len(browser.all(".notice")) == count)
     assert browser.titles() == [f"https://short-{lines}.example/" for lines in range(4, 0, -1)]
     assert len(browser.stored()) == 4
-
-
-def test_a_repeated_key_deletes_one_bookmark(browser, filled):
-    browser.open()
-    browser.driver.execute_script("document.querySelector('.list [formaction*=delete]').focus()")
-    browser.press(*[Keys.ENTER] * 4)
-    browser.find(".notice")
-    assert path_and_query(browser) == "/" and len(browser.all(".notice")) == 1
-    assert len(browser.stored()) == len(SAMPLES) - 1
 
 
 def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):

@@ -184,21 +184,6 @@ def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each_browse
     assert value(browser, "title") == "https://a.example/"
 
 
-# --- Tags of other bookmarks of the same host ---
-
-
-def test_a_form_of_many_suggestions_fits_on_a_phone(browser):
-    browser.use_screen(390, 844)
-    browser.post("https://a.example/1", tags=[f"a longer tag {n}" for n in range(8)])
-    browser.open("/-/add?uri=https://a.example/2")
-    assert browser.driver.execute_script("return document.documentElement.scrollWidth") == 390
-    browser.find("#tags").send_keys("l")
-    options(browser)
-    assert browser.find("[role=option]").size["height"] >= 44
-    save = browser.find("main .primary").rect
-    assert save["y"] + save["height"] <= 844
-
-
 # --- Keys ---
 
 
@@ -396,18 +381,6 @@ def test_the_completions_never_cover_the_save_button(browser, width, height):
     assert completions["y"] + completions["height"] < save["y"]
     browser.leave(browser.find("main .primary").click)
     assert browser.stored("uri=https://new.example/")[0]["tags"] == ["t"]
-
-
-def test_the_tags_field_keeps_the_caret_when_it_gets_the_focus_again(each_browser):
-    browser = each_browser
-    id = browser.post("https://a.example/", tags=["first", "second"])["id"]
-    browser.open(f"/{id}")
-    browser.find("#title").click()
-    browser.press(Keys.TAB, "third, ", *[Keys.ARROW_LEFT] * len("ird, "))
-    field = "document.querySelector('#tags')"
-    browser.driver.execute_script(f"{field}.blur(); {field}.focus()")
-    browser.press("-")
-    assert tags_field(browser) == "first, second, th-ird, "
 
 
 def test_known_tags_are_completed_with_a_token(browser, serve):

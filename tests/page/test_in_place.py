@@ -1,8 +1,6 @@
 """Acting in the list in place, in a real browser: what stays, what is added, and failures."""
 
-
 import pytest
-from samples import SAMPLES
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
@@ -96,16 +94,6 @@ def test_the_only_bookmark_is_put_back(each_browser):
     assert browser.find(".total").text == "1 bookmark" and not browser.all(".ways, .notice")
 
 
-def test_the_notice_is_on_no_other_page(browser):
-    add(browser, 2)
-    browser.open()
-    press(browser, "T001")
-    browser.wait(lambda: browser.titles() == ["T000"])
-    browser.open("/tags")
-    browser.leave(browser.driver.refresh)
-    assert browser.find("h1").text == "Tags" and browser.all(".notice") == []
-
-
 def test_a_list_with_the_next_bookmarks_takes_the_place_of_what_is_deleted(each_browser):
     browser = each_browser
     add(browser, 9)
@@ -170,24 +158,6 @@ def test_the_keyboard_goes_on_after_an_action(each_browser, path):
 
 
 # --- Refusals, and no answer ---
-
-
-def test_the_notice_of_a_refusal_goes_with_the_next_answer(browser):
-    browser.expect(412)
-    browser.post("https://a.example/", title="T", tags=["unread"])
-    browser.open()
-    browser.post("https://a.example/", title="New")
-    press(browser, "T", "Mark as read")
-    browser.wait(lambda: len(notices(browser)) == 1)
-    press(browser, "T", "Mark as read")
-    browser.wait(lambda: browser.titles() == ["New"] and not browser.all(".notice"))
-    for title in ("Newer", "Newest"):
-        browser.post("https://a.example/", title=title)
-        browser.driver.execute_script("document.querySelector('[name=selected]').checked = true")
-        browser.wait(lambda: browser.find("#many").is_displayed())
-        press_in_bar(browser, "Mark as read")
-        browser.wait(lambda title=title: browser.titles() == [title])
-        assert len(notices(browser)) == 1
 
 
 def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each_browser):
@@ -308,15 +278,6 @@ def test_keys_tag_and_mark_and_open_a_bookmark(each_browser):
 
 
 # --- Double clicks and Back ---
-
-
-def test_a_double_click_deletes_a_bookmark_on_its_page_once(browser, filled):
-    browser.open(f"/{browser.stored()[0]['id']}")
-    browser.driver.execute_script(
-        "const button = document.querySelector('.delete button'); button.click(); button.click();"
-    )
-    browser.find(".notice button").click()
-    browser.wait(lambda: len(browser.stored()) == len(SAMPLES))
 
 
 def test_a_list_that_back_shows_acts_in_place(browser, filled):

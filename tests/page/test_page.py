@@ -152,26 +152,6 @@ def test_a_download_is_saved_under_its_name(browser, filled, tmp_path):
     browser.command("Browser.setDownloadBehavior", behavior="default")
 
 
-def test_the_label_of_the_field_to_rename_a_tag_is_in_sight(browser, filled):
-    browser.use_screen(390, 300)
-    browser.open("/tags")
-    browser.leave(lambda: browser.open(browser.find(".rename").get_attribute("href")))
-    label = browser.find("label[for=rename]")
-    script = "return arguments[0].getBoundingClientRect().top"
-    assert browser.driver.execute_script(script, label) >= 0
-
-
-def test_an_address_is_printed_from_left_to_right(browser, post):
-    post(**LONG[2])
-    browser.command("Emulation.setEmulatedMedia", media="print")
-    browser.open()
-    script = "return getComputedStyle(arguments[0], '::after')[arguments[1]]"
-    link = browser.find(".list h2 a")
-    assert "https://b.example/" in browser.driver.execute_script(script, link, "content")
-    assert browser.driver.execute_script(script, link, "direction") == "ltr"
-    assert browser.driver.execute_script(script, link, "unicodeBidi") == "isolate"
-
-
 LONG = [
     {"uri": "https://a.example/" + "x" * 60_000, "title": "word " * 800, "tags": ["t" * 255]},
     {"uri": "data:text/html," + "x" * 60_000, "title": "x" * 4_000, "description": "y" * 65_000},

@@ -256,17 +256,6 @@ def test_each_content_coding_has_its_own_tag_and_304(front, coding):
             assert front.get(address, Accept_Encoding=other).headers["ETag"] != etag
 
 
-def test_the_script_is_cached_whole_after_a_conditional_request(front):
-    page = front.get("/", Accept="text/html").body.decode()
-    (script,) = re.findall(r'<script src="(?:https://[^/]+)?(/[^"]+)"', page)
-    whole = Front(front.service, int(front.service.address.rpartition(":")[2])).get(script)
-    for _ in range(3):
-        assert front.get(script, If_None_Match=whole.headers["ETag"]).status == 304
-        assert front.get(script).body == whole.body != b""
-    front.require_logged(f"GET {script} 304", 1)
-    front.require_logged(f"GET {script} 200", 2)
-
-
 def test_links_begin_with_the_public_address(front):
     response = front.send("POST", "/", {"uri": "https://links.example/"})
     assert response.headers["Location"].startswith(PUBLIC + "/")
