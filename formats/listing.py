@@ -27,8 +27,10 @@ _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 # For links from a form back to its list.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
+# A filter may be longer than all that a page shows. The links of a page repeat it only if
+# they together have at most this many characters for each bookmark of the page.
 _MAX_LINK_CHARACTERS_PER_BOOKMARK = 2_500
-_USUAL_LINKS = 8
+_USUAL_LINKS = 8  # Of each list, such as those that sort it.
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -96,23 +98,20 @@ class Listing:
             filter.append(("q", search))
         return filter
 
-    @cached_property
-    def has_long_filter(self) -> bool:
-        """Whether the filter is too long for the usual links of a page."""
-        return not self.can_repeat_filter(_USUAL_LINKS)
-
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether the page stays small if this number of links have the filter.
-
-        A page with more bookmarks may be larger.
-        """
+        """Return whether this number of links may have the filter."""
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links
         return size_of_links <= _MAX_LINK_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
 
+    @cached_property
+    def has_long_filter(self) -> bool:
+        """Whether the usual links leave out the filter."""
+        return not self.can_repeat_filter(_USUAL_LINKS)
+
     @property
     def linked_filter(self) -> Parameters:
-        """The filter, or nothing if it is too long for links."""
+        """The filter of the usual links."""
         if self.has_long_filter:
             return []
         return self.filter

@@ -79,7 +79,8 @@ def _deleted_html(changes: ChangedBookmarks, site: Site, list_query: str | None)
     if not changes.is_deletion or not deleted:
         return ""
     what = _title_or_number(deleted)
-    # On this page, CSS hides the span, because the heading says it.
+    # script.js shows this text in the list. On this page, CSS hides the span: the heading says
+    # that something was deleted.
     text = f'<p><span class="participle">Deleted: </span>{what}</p>\n'
     if not changes.can_be_restored:
         return text

@@ -40,8 +40,16 @@ _TEXTS_BY_BEGINNING = {
     "The format ": _WRONG_ADDRESS_TEXT,
     "Another writer ": "Another program is changing the bookmarks. Try again in a moment.",
 }
-# A cut value at the end of a reason.
-_CUT_VALUE = re.compile(': ".*…"$')
+# Patterns in the reason of an error, and what people read in their place. They make
+# `must be short: "long…" at index 1` to `must be short`: a form has one text for all tags.
+_WORDS_FOR_PEOPLE: Mapping[str, str] = {
+    " at index [0-9]+$": "",
+    ': ".*…"$': "",
+    "an absolute address": "a full address",
+    "white space or control characters": "spaces or invisible characters",
+    r"\ba uri\b": "an address",
+    r"\buri\b": "address",
+}
 
 
 @dataclass
@@ -113,10 +121,6 @@ def detail_html(problem: Problem) -> str:
 
 def people_text(reason: str) -> str:
     """Return the reason of an error as HTML, in words for people."""
-    # The form has one text for all tags, so the index of a tag is useless.
-    text, _, _ = reason.partition(" at index ")
-    text = _CUT_VALUE.sub("", text)
-    text = text.replace("an absolute address", "a full address")
-    text = text.replace("white space or control characters", "spaces or invisible characters")
-    text = re.sub(r"\ba uri\b", "an address", text)
-    return e(re.sub(r"\buri\b", "address", text))
+    for pattern, words in _WORDS_FOR_PEOPLE.items():
+        reason = re.sub(pattern, words, reason)
+    return e(reason)

@@ -19,7 +19,7 @@ from storage.bookmark import replace_invalid_xml_chars
 
 END = "</body>\n</html>\n"
 MAX_HEADING_CHARACTERS = 120
-_MAX_LONG_SEARCH_CHARACTERS = 500
+_MAX_EDITED_CHARACTERS = 500
 HiddenFields = Sequence[tuple[str, str | None]]  # None leaves out the field.
 
 
@@ -160,11 +160,16 @@ def _unread_link(site: Site, listing: Listing | None) -> str:
 
 
 def _search(site: Site, listing: Listing | None) -> str:
-    parameters = _search_parameters(listing)
-    hidden = _hidden_inputs([parameter for parameter in parameters if parameter[0] != "q"])
-    words = e(dict(parameters).get("q", ""))
+    words = ""
+    hidden: Parameters = []
+    for name, value in _search_parameters(listing):
+        if name == "q":
+            words = e(value)
+        else:
+            hidden.append((name, value))
+    hidden_inputs = _hidden_inputs(hidden)
     return f"""\
-<form class="search" role="search" action="{e(site.path)}/">{hidden}\
+<form class="search" role="search" action="{e(site.path)}/">{hidden_inputs}\
 <label class="unseen" for="q">Search</label>\
 <div class="combo"><input type="search" id="q" name="q" value="{words}" \
 dir="auto" placeholder="Search" autocomplete="off" data-completes="search"></div>
@@ -174,16 +179,22 @@ dir="auto" placeholder="Search" autocomplete="off" data-completes="search"></div
 
 
 def _search_parameters(listing: Listing | None) -> Parameters:
-    """Return the parameters that the search form keeps."""
+    """Return the filter and the order that the search form starts with."""
     if listing is None:
         return []
-    if not listing.has_long_filter:
-        return listing.filter + listing.order
-    words = dict(listing.filter).get("q", "")
-    if len(words) > _MAX_LONG_SEARCH_CHARACTERS:
-        return listing.order
-    # Links leave out a long filter. The form has its words, so that the user can shorten them.
-    return [("q", words), *listing.order]
+    filter = listing.filter
+    if listing.has_long_filter:
+        filter = _short_words(filter)
+    return filter + listing.order
+
+
+def _short_words(filter: Parameters) -> Parameters:
+    """Return only the words of the filter, if they are short enough to be edited."""
+    words = []
+    for name, value in filter:
+        if name == "q" and len(value) <= _MAX_EDITED_CHARACTERS:
+            words.append((name, value))
+    return words
 
 
 SEARCH_EXAMPLES = """\

@@ -22,7 +22,6 @@ _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 140
 _MAX_UNCOLLAPSED_LINES = 2
 _MAX_TAGS = 20  # So that the column beside the list is whole in usual windows.
-_LINKS_PER_EDIT_LINK = 2
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
     r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
@@ -202,8 +201,8 @@ class _ItemWriter:
         self._path = e(listing.site.path)
         self._is_visitor = listing.site.is_visitor
         self._escape_and_mark = marker(words_to_mark(listing.query.search))
-        number_of_links = _count_links(listing.selection.entries)
-        repeats_filter = listing.can_repeat_filter(number_of_links)
+        repetitions = _count_repetitions(listing.selection.entries)
+        repeats_filter = listing.can_repeat_filter(repetitions)
         self._tag_link_start = _tag_link_start(listing, repeats_filter)
         list_query = ""
         if repeats_filter:
@@ -252,9 +251,14 @@ class _ItemWriter:
         return "".join(links)
 
 
-def _count_links(entries: Sequence[Entry]) -> int:
-    """Count the links that repeat the filter. An edit link counts as two, as it is longer."""
-    return sum([len(entry.bookmark.tags) + _LINKS_PER_EDIT_LINK for entry in entries])
+def _count_repetitions(entries: Sequence[Entry]) -> int:
+    """Return how often the links of all items repeat the filter."""
+    repetitions = 0
+    for entry in entries:
+        repetitions += len(entry.bookmark.tags)  # Each tag is a link.
+        # The edit link has the filter once, but encoded twice, which can double its length.
+        repetitions += 2
+    return repetitions
 
 
 def _actions(entry: Entry, path: str, edit_address: str) -> str:

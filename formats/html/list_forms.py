@@ -46,6 +46,7 @@ def buttons(labels: Mapping[str, str]) -> str:
 
 
 def checkbox(id: str) -> str:
+    """Return a checkbox of the form `many`, for an item of a list."""
     # Without quotes, pages of many items are smaller.
     return f"<input type=checkbox form=many name=selected value={id} aria-label=Select>\n"
 
@@ -54,6 +55,7 @@ def bar(listing: Listing) -> str:
     """Return the form for the selected bookmarks of a list."""
     if listing.site.is_visitor:
         return ""
+    # The service leaves bookmarks alone that have changed since they were shown.
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)

@@ -15,11 +15,15 @@ Escape = Callable[[str], str]
 _ENCODED_OR_CHARACTER = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 
-class _Folding(NamedTuple):
-    """A folded text: `Æx` becomes `aex` with starts 0, 0, 1 and ends 1, 1, 2."""
+class _FoldedText(NamedTuple):
+    """A folded text, and where its characters come from.
+
+    `Æx` is folded to `aex`. In `Æx`, these three characters start at 0, 0 and 1, and end at
+    1, 1 and 2.
+    """
 
     text: str
-    starts: Sequence[int]  # Where each folded character starts in the original.
+    starts: Sequence[int]
     ends: Sequence[int]
 
 
@@ -43,50 +47,52 @@ def marker(words: Iterable[str]) -> Escape:
 
 def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     """Return the start and end of each match."""
-    # Not with `re`, whose cache would keep long patterns.
     matches = []
-    for folding in _foldings(text):
+    for folded in _fold_in_all_ways(text):
         for word in words:
-            start = folding.text.find(word)
+            start = folded.text.find(word)
             while start >= 0:
                 end = start + len(word)
-                matches.append((folding.starts[start], folding.ends[end - 1]))
-                start = folding.text.find(word, end)
+                matches.append((folded.starts[start], folded.ends[end - 1]))
+                start = folded.text.find(word, end)
     return matches
 
 
-def _foldings(text: str) -> Iterator[_Folding]:
-    """Yield the folded text and, if it is percent-encoded, its decoded form."""
+def _fold_in_all_ways(text: str) -> Iterator[_FoldedText]:
+    """Yield the folded text and, if it is percent-encoded, the folded decoded text."""
     if text.isascii():
-        # Folding keeps the length, so the character i of the folded text is text[i : i + 1].
-        length = len(text)
-        yield _Folding(fold_text(text), starts=range(length), ends=range(1, length + 1))
+        yield _fold_ascii(text)
     else:
-        yield _fold_pieces(text)
+        yield _fold_each(text)
     if unquote(text) != text:
-        pieces = _ENCODED_OR_CHARACTER.findall(text)
-        yield _fold_pieces(pieces)
+        yield _fold_each(_ENCODED_OR_CHARACTER.findall(text))
 
 
-def _fold_pieces(pieces: Iterable[str]) -> _Folding:
-    """Fold each piece. All its folded characters start and end where the piece does."""
+def _fold_ascii(text: str) -> _FoldedText:
+    """Fold a text in which each character is folded to one character."""
+    length = len(text)
+    return _FoldedText(fold_text(text), starts=range(length), ends=range(1, length + 1))
+
+
+def _fold_each(parts: Iterable[str]) -> _FoldedText:
+    """Fold the parts of a text, such as `Æ` or `%C3%A6`, one by one."""
     folded_text = ""
     starts: list[int] = []
     ends: list[int] = []
     start = 0
-    for piece in pieces:
-        end = start + len(piece)
-        folded = _fold_piece(piece)
-        folded_text += folded
-        starts += [start] * len(folded)
-        ends += [end] * len(folded)
+    for part in parts:
+        end = start + len(part)
+        folded_part = _decode_and_fold(part)
+        folded_text += folded_part
+        starts += [start] * len(folded_part)
+        ends += [end] * len(folded_part)
         start = end
-    return _Folding(folded_text, starts, ends)
+    return _FoldedText(folded_text, starts, ends)
 
 
 @functools.lru_cache(maxsize=4096)
-def _fold_piece(piece: str) -> str:
-    return fold_text(unquote(piece))
+def _decode_and_fold(part: str) -> str:
+    return fold_text(unquote(part))
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -18,6 +19,7 @@ from formats.http.security import AccessControl
 from formats.http.site import requested_site
 from formats.listing import Parameters, Site, View
 from storage.bookmark import ID
+from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE_TEXT = "There is nothing at this address."
@@ -77,6 +79,10 @@ class Service:
         return View(self.site(request), parameters)
 
     def _count_unread(self) -> int:
+        # A page may report a change, which is counted too. It may also report that the store
+        # fails: then it shows the last known number.
+        with suppress(StorageError):
+            self.store.refresh()
         return self.store.count(UNREAD)
 
     def _find_host_tags(self, uri: str) -> Sequence[str]:
