@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from formats import xml
 from formats.listing import Listing, View
-from formats.xml import Collector, Element, escape_attribute
+from formats.xml import Builder, Element, escape_attribute
 from storage.bookmark import FIELDS, WRITABLE_FIELDS, Bookmark, from_text, to_text
 from storage.errors import Invalid
 from storage.index import Entry
@@ -36,7 +36,6 @@ _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
 GROUP = f"{_DESKTOP}group"
 PRIVATE = f"{_DESKTOP}private"
 KDE_TIME = "time_added"
-_GNOME_AND_KDE_METADATA = (GROUP, PRIVATE, KDE_TIME)
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -75,11 +74,11 @@ def _element(bookmark: Bookmark) -> str:
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     """Return the fields of the one bookmark in a body. Raises Malformed or Invalid."""
-    document = new_collector()
-    xml.parse(body, document)
-    if document.root_tag != "xbel":
+    builder = new_builder()
+    xml.parse(body, builder)
+    if builder.root_tag != "xbel":
         raise Invalid([("body", "must be an XBEL document, whose root element is xbel")])
-    bookmarks = [element for element in document.elements if element.kind == "bookmark"]
+    bookmarks = [element for element in builder.elements if element.tag == "bookmark"]
     if len(bookmarks) != 1:
         reason = f"must contain one bookmark, not {len(bookmarks)}. Send a file to POST /-/import"
         raise Invalid([("body", reason)])
@@ -92,24 +91,25 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     return fields | read(body, parameters)
 
 
-def new_collector() -> Collector:
+def new_builder() -> Builder:
     entry_tags = ("bookmark", "alias", "separator")
-    return Collector("folder", entry_tags, _FIELD_BY_CHILD, _GNOME_AND_KDE_METADATA)
+    # A title inside `info` is not that of the bookmark.
+    return Builder("folder", entry_tags, (*_FIELD_BY_CHILD, "info", GROUP, PRIVATE, KDE_TIME))
 
 
 def element_fields(element: Element) -> dict[str, object]:
     fields: dict[str, object] = {}
-    id = element.attributes.get("id")
+    id = element.attrib.get("id")
     if id:
         fields["id"] = id.removeprefix("b-")  # An XML id begins with a letter.
     for attribute, name in _FIELD_BY_ATTRIBUTE.items():
-        if attribute in element.attributes:
-            fields[name] = element.attributes[attribute]
+        if attribute in element.attrib:
+            fields[name] = element.attrib[attribute]
     for name in _ADDED_ATTRIBUTES:
-        if name in element.attributes:
-            fields[name] = from_text(name, element.attributes[name])
+        if name in element.attrib:
+            fields[name] = from_text(name, element.attrib[name])
     for child, name in _FIELD_BY_CHILD.items():
-        texts = element.texts.get(child)
-        if texts:
-            fields[name] = texts[0]
+        text = element.text_of(child)
+        if text is not None:
+            fields[name] = text
     return fields

@@ -3,8 +3,8 @@
 import re
 import sys
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
-from xml.etree.ElementTree import ParseError
+from typing import cast
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from defusedxml import DefusedXmlException
@@ -28,95 +28,81 @@ def escape_attribute(value: str) -> str:
 # --- Documents of entries in folders ---
 
 
-@dataclass(slots=True)
-class Element:
-    """A folder or an entry."""
+class Element(ElementTree.Element):
+    """An XML element that knows its place."""
 
-    kind: str  # Its tag.
+    __slots__ = ("line", "level")
     line: int
-    depth: int  # The root element has depth 1.
     level: int  # The number of folders around it.
-    attributes: dict[str, str]
-    # Texts of inner elements by tag, such as `title`.
-    texts: dict[str, list[str]] = field(default_factory=dict)
+
+    def text_of(self, tag: str) -> str | None:
+        """Return the text in the first child with this tag, or None without such a child."""
+        child = self.find(tag)
+        if child is None:
+            return None
+        return "".join(child.itertext())
+
+    def texts_inside(self, tag: str) -> list[str]:
+        """Return the text of each inner element with this tag, at any depth."""
+        return [element.text or "" for element in self.iter(tag)]
 
 
-class Collector:
-    """Collects folders and entries, each folder before its entries.
+class Builder:
+    """Builds the folders and entries of a document, with the inner elements of these tags.
 
-    Each has the texts of its children with `child_tags`, and of its descendants at any depth
-    with `descendant_tags`. Other elements inside an entry are ignored.
+    Elements with other tags are left out, to save memory. What is in them belongs to the element
+    around them.
     """
 
     def __init__(
-        self,
-        folder_tag: str,
-        entry_tags: Collection[str],
-        child_tags: Collection[str] = (),
-        descendant_tags: Collection[str] = (),
+        self, folder_tag: str, entry_tags: Collection[str], inner_tags: Collection[str] = ()
     ) -> None:
         self._folder_tag = folder_tag
-        self._element_tags = {folder_tag, *entry_tags}
-        self._child_tags = child_tags
-        self._descendant_tags = descendant_tags
+        self._entry_tags = entry_tags
+        self._tags = {folder_tag, *entry_tags, *inner_tags}
+        self._level = 0
+        self._number_of_declarations = 0
         self.root_tag = ""
+        # The complete entries, and the folders, each before its entries.
         self.elements: list[Element] = []
-        self.parser = _new_parser(self)  # It calls `start`, `data` and `end`.
+        self._tree_builder = ElementTree.TreeBuilder(element_factory=Element)
+        self.tree = self._tree_builder.start("tree", {})
+        # The parser calls `start`, `data` and `end`, and refuses entity declarations.
+        self.data = self._tree_builder.data
+        self.parser = DefusedXMLParser(target=self)
         self._expat = self.parser.parser
-        self._depth = 0  # The number of open XML elements.
-        # The document (as a folder), the open folders, and the open entry if there is one.
-        self._stack = [Element(folder_tag, line=0, depth=0, level=0, attributes={})]
-        self._text_depth = 0  # The depth of the open XML element whose text is wanted, or 0.
-        self._text: list[str] = []
+        self._expat.StartNamespaceDeclHandler = _refuse_long_namespace
+        self._expat.AttlistDeclHandler = self._check_attribute_declaration
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._depth += 1
         if not self.root_tag:
             self.root_tag = tag
-        if self._text_depth:
-            return  # Inside a wanted text, elements are ignored, but their texts are kept.
-        innermost = self._stack[-1]
-        if self._has_wanted_text(tag, innermost):
-            self._text_depth = self._depth
-        elif tag in self._element_tags and innermost.kind == self._folder_tag:
-            self._start_element(tag, attributes)
-
-    def _has_wanted_text(self, tag: str, innermost: Element) -> bool:
-        if tag in self._descendant_tags:
-            return True
-        is_child = self._depth == innermost.depth + 1
-        return is_child and tag in self._child_tags
-
-    def _start_element(self, tag: str, attributes: dict[str, str]) -> None:
-        line = self._expat.CurrentLineNumber
-        number_of_folders = len(self._stack) - 1
-        element = Element(tag, line, self._depth, number_of_folders, attributes)
-        self._stack.append(element)
+        if tag not in self._tags:
+            return
+        element = cast(Element, self._tree_builder.start(tag, attributes))
+        element.line = self._expat.CurrentLineNumber
+        element.level = self._level
         if tag == self._folder_tag:
             self.elements.append(element)
-
-    def data(self, text: str) -> None:
-        if self._text_depth:
-            self._text.append(text)
+            self._level += 1
 
     def end(self, tag: str) -> None:
-        innermost = self._stack[-1]
-        if self._depth == self._text_depth:
-            self._end_text(tag, innermost)
-        elif self._depth == innermost.depth:
-            self._end_innermost()
-        self._depth -= 1
-
-    def _end_text(self, tag: str, innermost: Element) -> None:
-        text = "".join(self._text)
-        innermost.texts.setdefault(tag, []).append(text)
-        self._text = []
-        self._text_depth = 0
-
-    def _end_innermost(self) -> None:
-        element = self._stack.pop()
-        if element.kind != self._folder_tag:
+        if tag not in self._tags:
+            return
+        element = cast(Element, self._tree_builder.end(tag))
+        if tag == self._folder_tag:
+            self._level -= 1
+        elif tag in self._entry_tags:
             self.elements.append(element)
+
+    def _check_attribute_declaration(
+        self, element: str, name: str, kind: str, default: str | None, required: bool
+    ) -> None:
+        self._number_of_declarations += 1
+        if self._number_of_declarations > _MAX_ATTRIBUTE_DECLARATIONS:
+            raise Malformed("XML with hundreds of declared attributes is refused.")
+        if default is not None:  # Expat repeats the value in each element.
+            raise Malformed("XML with a default value of an attribute is refused.")
 
 
 # --- Parsing ---
@@ -125,19 +111,19 @@ _MAX_NAMESPACE_CHARACTERS = 256
 _MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
 
 
-def parse(document: bytes, collector: Collector) -> None:
-    """Collect the elements of a document, up to an error. Raises Malformed."""
+def parse(document: bytes, builder: Builder) -> None:
+    """Build the elements of a document, up to an error. Raises Malformed."""
     codec = find_codec(declared_charset(document))
     try:
         if codec:
             # Expat knows few charsets, and ignores the declared one for a str.
-            collector.parser.feed(document.decode(codec))
+            builder.parser.feed(document.decode(codec))
         else:
-            collector.parser.feed(document)
-        collector.parser.close()
+            builder.parser.feed(document)
+        builder.parser.close()
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None
-    except ParseError as error:
+    except ElementTree.ParseError as error:
         malformed = Malformed(f"The XML is malformed: {error}.")
         malformed.line, _ = error.position
         raise malformed from error
@@ -145,35 +131,11 @@ def parse(document: bytes, collector: Collector) -> None:
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
-def _new_parser(target: Collector) -> DefusedXMLParser:
-    parser = DefusedXMLParser(target=target)  # Refuses entity declarations.
-    expat = parser.parser
-    expat.StartNamespaceDeclHandler = _refuse_long_namespace
-    expat.AttlistDeclHandler = _AttributeDeclarations().check
-    return parser
-
-
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
     # Expat repeats the address in the name of each element.
     if address and len(address) > _MAX_NAMESPACE_CHARACTERS:
         limit = _MAX_NAMESPACE_CHARACTERS
         raise Malformed(f"XML with a namespace of over {limit} characters is refused.")
-
-
-class _AttributeDeclarations:
-    """Limits the attribute declarations of a document."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def check(
-        self, element: str, name: str, kind: str, default: str | None, required: bool
-    ) -> None:
-        self._count += 1
-        if self._count > _MAX_ATTRIBUTE_DECLARATIONS:
-            raise Malformed("XML with hundreds of declared attributes is refused.")
-        if default is not None:  # Expat repeats the value in each element.
-            raise Malformed("XML with a default value of an attribute is refused.")
 
 
 # The bounds keep the search short.
@@ -199,26 +161,27 @@ _ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
-def read_elements(data: bytes, collector: Collector, roots: Collection[str]) -> Iterator[Element]:
+def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iterator[Element]:
     """Yield the folders and entries of a file. Raises Malformed after those before an error.
 
     Characters that XML excludes become NUL.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    error = _parse_text(_mark_invalid_chars(text), collector)
-    if collector.root_tag not in ("", *roots):
+    marked = _mark_invalid_chars(text)
+    error = _parse_text(marked, builder)
+    if builder.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
-    for element in collector.elements:
-        _replace_marks(element)
-        yield element
+    if marked != text:
+        _replace_marks(builder.tree)
+    yield from builder.elements
     if error:
         raise error
 
 
-def _parse_text(text: str, collector: Collector) -> Malformed | None:
+def _parse_text(text: str, builder: Builder) -> Malformed | None:
     """Return the error, so that the caller can yield the elements before it."""
     try:
-        parse(text.encode(), collector)
+        parse(text.encode(), builder)
     except Malformed as error:
         return error
     return None
@@ -252,11 +215,12 @@ def _mark_invalid_reference(reference: re.Match[str]) -> str:
     return _EXCLUDED
 
 
-def _replace_marks(element: Element) -> None:
-    for name, value in element.attributes.items():
-        element.attributes[name] = _without_marks(value)
-    for tag, texts in element.texts.items():
-        element.texts[tag] = [_without_marks(text) for text in texts]
+def _replace_marks(tree: ElementTree.Element) -> None:
+    for element in tree.iter():
+        for name, value in element.items():
+            element.set(name, _without_marks(value))
+        element.text = _without_marks(element.text or "")
+        element.tail = _without_marks(element.tail or "")
 
 
 def _without_marks(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.members import Members, fields_of_members
-from formats.xml import Collector, read_elements
+from formats.xml import Builder, read_elements
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -13,12 +13,12 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
     Raises Malformed at an error, after the entries above it.
     """
-    collector = Collector("outline", ("post",))
+    builder = Builder("outline", ("post",))
     folders = Folders()
-    for element in read_elements(data, collector, ("posts", "opml")):
+    for element in read_elements(data, builder, ("posts", "opml")):
         folders.close_to(element.level)
-        fields = fields_of_members(_members(element.attributes), folders.tags)
-        if element.kind == "post":
+        fields = fields_of_members(_members(element.attrib), folders.tags)
+        if element.tag == "post":
             # Pinboard stores the title in `description`.
             fields.setdefault("title", fields.get("description", ""))
             yield entry_with_uri(element.line, fields)
@@ -27,7 +27,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             # Its inner outlines are one level deeper, but get no tag from it.
             folders.open(tags=())
         else:
-            name = element.attributes.get("text", "")
+            name = element.attrib.get("text", "")
             folders.open(folder_tags(name, is_top_level=element.level == 0))
 
 

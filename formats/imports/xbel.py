@@ -17,26 +17,25 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     Raises Malformed at an error, after the entries above it.
     """
     folders = Folders()
-    for element in read_elements(data, xbel.new_collector(), ("xbel",)):
+    for element in read_elements(data, xbel.new_builder(), ("xbel",)):
         folders.close_to(element.level)
-        if element.kind == "folder":
+        if element.tag == "folder":
             folders.open(_folder_tags(element))
         else:
             yield _read_entry(element, folders.tags)
 
 
 def _folder_tags(folder: Element) -> Tags:
-    if folder.attributes.get("toolbar") == "yes":
+    if folder.attrib.get("toolbar") == "yes":
         return ()  # A browser's own folder.
-    title = folder.texts.get("title", [""])[0]
-    return folder_tags(title, is_top_level=folder.level == 0)
+    return folder_tags(folder.text_of("title") or "", is_top_level=folder.level == 0)
 
 
 def _read_entry(element: Element, tags_of_folders: Tags) -> ImportedEntry:
-    if element.kind != "bookmark":
+    if element.tag != "bookmark":
         return ignored_entry(element.line)
     fields = _bookmark_fields(element, tags_of_folders)
-    is_own_export = element.attributes.get("id", "").startswith("b-")
+    is_own_export = element.attrib.get("id", "").startswith("b-")
     if not is_own_export:
         fields.pop("id", None)
         if is_firefox_query(fields.get("uri")):
@@ -44,22 +43,25 @@ def _read_entry(element: Element, tags_of_folders: Tags) -> ImportedEntry:
     return entry_with_uri(element.line, fields)
 
 
-def _bookmark_fields(element: Element, tags_of_folders: Tags) -> Fields:
-    fields = xbel.element_fields(element)
-    time = "".join(element.texts.get(xbel.KDE_TIME, ()))
-    members = fields | {"tags": _own_tags(element), "time": time}
-    # `read_fields` drops dates such as `n/a`, so take no dates from `fields`.
-    others = {name: fields[name] for name in fields if name not in ("created", "modified")}
-    return others | read_fields(members.items(), list, tags_of_folders)
+def _bookmark_fields(bookmark: Element, tags_of_folders: Tags) -> Fields:
+    fields = xbel.element_fields(bookmark)
+    # Other programs write dates such as `1152015210` and `n/a`.
+    values = {
+        "created": fields.pop("created", ""),
+        "modified": fields.pop("modified", ""),
+        "time": "".join(bookmark.texts_inside(xbel.KDE_TIME)),
+        "tags": _own_tags(bookmark),
+    }
+    return fields | read_fields(values.items(), split_tags=list, tags_of_folders=tags_of_folders)
 
 
-def _own_tags(element: Element) -> list[str]:
-    tags = split_tags(element.attributes.get("tags", ""))
+def _own_tags(bookmark: Element) -> list[str]:
+    tags = split_tags(bookmark.attrib.get("tags", ""))
     if not tags:  # buku writes the attribute in upper case.
-        tags = split_tags(element.attributes.get("TAGS", ""))
+        tags = split_tags(bookmark.attrib.get("TAGS", ""))
     # GNOME writes groups and private entries.
-    for text in element.texts.get(xbel.GROUP, ()):
-        tags += split_tags(text)
-    if xbel.PRIVATE in element.texts:
+    for group in bookmark.texts_inside(xbel.GROUP):
+        tags += split_tags(group)
+    if bookmark.texts_inside(xbel.PRIVATE):
         tags.append("private")
     return tags

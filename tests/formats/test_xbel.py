@@ -179,6 +179,13 @@ def test_only_title_and_desc_directly_in_a_bookmark_are_read(inner, fields):
     assert [entry.fields for entry in read(document)][-1] == {"uri": "a:b"} | fields
 
 
+def test_a_bookmark_inside_another_is_read_too():
+    inner, outer = read(
+        "<xbel><bookmark href='a:1'><title>A</title><bookmark href='a:2'/></bookmark></xbel>"
+    )
+    assert (inner.fields, outer.fields) == ({"uri": "a:2"}, {"uri": "a:1", "title": "A"})
+
+
 def test_folders_become_tags_except_the_top_folders_of_browsers():
     entries = read(
         "<xbel><title>Mine</title><folder><title>A, b</title><desc>no</desc>"
