@@ -45,11 +45,10 @@ def write_tags(counts: Sequence[tuple[str, int]]) -> bytes:
 def read_value(body: bytes) -> object:
     """Return the value in a body. Raises Malformed."""
     try:
-        return parse_strictly(body.decode("utf-8-sig"))
+        text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Malformed("The body is not UTF-8.") from None
-    except Malformed as error:  # Its text lacks the subject.
-        raise Malformed(f"The JSON in the body {error}.") from None
+    return parse_strictly(text, subject="The JSON in the body")
 
 
 def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
@@ -60,34 +59,40 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     return value
 
 
-def parse_strictly(text: str) -> object:
+def parse_strictly(text: str, subject: str) -> object:
     """Return the value of a JSON text. NaN and repeated names are refused.
 
-    Raises Malformed without a subject, such as "is nested too deeply".
+    Raises Malformed with an error about the subject, such as "The JSON in the body".
     """
     if is_too_deep(text.encode("utf-8", "surrogatepass")):
-        raise Malformed("is nested too deeply")
+        raise Malformed(f"{subject} is nested too deeply.")
     try:
         return _decoder.decode(text)
+    except _Refused as error:
+        raise Malformed(f"{subject} {error}.") from None
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
         # Such as "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
-        raise Malformed(f"is malformed in line {error.lineno}: {reason}") from None
+        raise Malformed(f"{subject} is malformed in line {error.lineno}: {reason}.") from None
 
 
-def _reject_constant(name: str) -> None:
-    raise Malformed(f"has {name}, which is not a JSON value")
+class _Refused(Exception):
+    """A value that Python's parser accepts is refused."""
 
 
-def _reject_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _refuse_constant(name: str) -> None:
+    raise _Refused(f"has {name}, which is not a JSON value")
+
+
+def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise Malformed("has the same name twice in one object")
+        raise _Refused("has the same name twice in one object")
     return members
 
 
 # int() would refuse more than 4,300 digits.
 _decoder = json.JSONDecoder(
-    parse_int=float, parse_constant=_reject_constant, object_pairs_hook=_reject_repeated_names
+    parse_int=float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_names
 )

@@ -22,7 +22,7 @@ from formats.imports.entry import (
     ignored_entry,
 )
 from formats.imports.members import WORDS_FOR_NO_TAG, tags_in
-from formats.imports.roles import is_used, read_fields, role_of
+from formats.imports.roles import is_unused, read_fields, role_of
 from storage.bookmark import FIELDS, Fields, from_text, split_tags
 from storage.errors import Malformed
 from storage.importer import NOTE
@@ -185,7 +185,7 @@ class _Table:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
             if self._is_own_export and name in FIELDS:
                 continue
-            if not is_used(name, cell.strip()):
+            if is_unused(name, cell.strip()):
                 self.unused_values.add(name or "a column without a name")
 
     def _fields_of_cells(self, cells: Sequence[str]) -> Fields:

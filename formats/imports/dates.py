@@ -12,7 +12,6 @@ from storage.bookmark import clean_value, timestamp
 from storage.errors import Invalid
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
-_SMALL_NUMBER = re.compile(r"-?[0-9]{1,3}(\.0)?")
 _EMPTY_DATES = (
     "",
     *TEXTS_OF_UNKNOWN_DATES,
@@ -72,18 +71,10 @@ def parse_plausible_date(value: object) -> str | None:
     return None
 
 
-def stands_for_no_date(value: object) -> bool:
-    """Return whether a value is empty, a placeholder such as `n/a`, or a flag."""
+def is_unknown_date(value: object) -> bool:
+    """Return whether a value is empty, or a placeholder such as `n/a`."""
     text = str(value).strip().lower()
-    return _is_empty_date(text) or text in _PLACEHOLDERS or is_flag(value)
-
-
-def is_flag(value: object) -> bool:
-    """Return whether a value is `true` or a small number other than 0."""
-    text = str(value).strip().lower()
-    if text == "0":
-        return False
-    return text == "true" or _SMALL_NUMBER.fullmatch(text) is not None
+    return _is_empty_date(text) or text in _PLACEHOLDERS
 
 
 def _is_empty_date(text: str) -> bool:

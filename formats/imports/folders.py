@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
@@ -47,12 +46,6 @@ def list_tags(name: str) -> Tags:
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, is_top_level=True)
-
-
-def merge_tags(own_tags: Sequence[object], further_tags: Tags) -> list[object]:
-    """Return all own tags, then further tags until there are MAX_TAGS."""
-    room = max(0, MAX_TAGS - len(own_tags))
-    return [*own_tags, *further_tags[:room]]
 
 
 class Heading(NamedTuple):

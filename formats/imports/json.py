@@ -1,9 +1,11 @@
-"""Read JSON exports of browsers and bookmark services, such as this folder:
+"""Read JSON exports of browsers and bookmark services.
+
+A document is a tree of folders and entries, in which an entry is an object with an address:
 
 {"name": "Travel", "children": [{"name": "A map", "url": "https://maps.example/"}]}
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from formats.charset import decode
@@ -17,29 +19,36 @@ from formats.imports.entry import (
 from formats.imports.folders import Tags, folder_tags
 from formats.imports.members import (
     Members,
-    count_unused_members,
-    fields_of_members,
-    flatten_repository,
+    NamedValue,
     has_address,
+    named_values,
+    tags_in,
     title_of,
 )
+from formats.imports.roles import is_unused, read_fields
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
 from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable
 from storage.errors import Malformed
-from storage.importer import IGNORED
 
-# Arrays of folders.
+# The names of the members in which folders have their children.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
-# Arrays of entries and folders.
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
+# These name what programs have created: their names and titles are no tags.
 _BUILT_IN_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
-_TAGS_BY_CONTAINER = {"pinnedLinks": ("starred",)}  # Linkwarden
+_TAGS_BY_NAME_OF_CHILDREN = {"pinnedLinks": ("starred",)}  # Linkwarden
+_TRASH = "trash"  # Vivaldi and Opera
+
+# A deeper document would exceed Python's recursion limit.
+_MAX_DEPTH = 200
+# Browsers create folders only at the two outermost levels, each an object and an array.
+_DEPTH_OF_BROWSER_FOLDERS = 4
+_MAX_PARENTS = 20
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
 # For JSON Lines.
@@ -49,23 +58,18 @@ _ADVICE_FOR_EXTRA_DATA = "extra data: put [ ] around all, and commas between"
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each entry. Raises Malformed before the first."""
     try:
-        document = parse_strictly(decode(data))
+        document = parse_strictly(decode(data), "The JSON document")
     except Malformed as error:
         message = str(error).replace("extra data", _ADVICE_FOR_EXTRA_DATA)
-        raise Malformed(f"The JSON document {message}.") from None
+        raise Malformed(message) from None
     if not isinstance(document, list | dict):
         raise Malformed("The JSON document must be an array or an object.")
     reader = _Reader(document)
-    yield from reader.read(document, _Position())
+    if isinstance(document, list):
+        yield from reader.read_value(document, _Position())
+    else:
+        yield from reader.read_outermost_object(document)
     yield from reader.unused_values.entries()
-
-
-# A deeper document would exceed Python's recursion limit.
-_MAX_DEPTH = 200
-# Browsers create folders only at the two outermost levels, each an object and an array.
-_DEPTH_OF_BROWSER_FOLDERS = 4
-_MAX_PARENTS = 20
-_TRASH = "trash"  # Vivaldi and Opera
 
 
 class _Position(NamedTuple):
@@ -89,171 +93,193 @@ class _Position(NamedTuple):
 class _Reader:
     def __init__(self, document: object) -> None:
         self.unused_values = UnusedValues()
-        self._listed_folders = _read_listed_folders(document)
+        self._listed_folders = _ListedFolders(document)
 
-    def read(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
+    def read_outermost_object(self, members: Members) -> Iterator[ImportedEntry]:
+        """Yield the entries of a document. Raises Malformed if there is no list of entries."""
+        position = _Position()
+        children = _children_of_outermost_object(members)
+        if children:
+            tags: Tags = ()
+            # Without `children`, its name is not a folder's, but an account's, as in Linkwarden.
+            if "children" in members:
+                tags = self._tags_of_folder(members, position)
+            yield from self._read_folder(members, children, tags, position)
+            return
+        entry = self._read_entry(members, position)
+        if entry.skip_reason == NO_URI:
+            raise Malformed(f"The JSON object has no uri. {_ADVICE}")
+        yield entry
+
+    def read_value(self, value: object, position: _Position) -> Iterator[ImportedEntry]:
         if position.depth > _MAX_DEPTH:
             yield ImportedEntry(position.path, {}, "is nested too deeply")
         elif isinstance(value, list):
             for index, item in enumerate(value):
-                yield from self.read(item, position.of_item(index))
+                yield from self.read_value(item, position.of_item(index))
         elif isinstance(value, dict):
-            yield from self._read_object(flatten_repository(value), position)
+            yield from self._read_object(value, position)
         elif isinstance(value, str):
-            yield _foreign_entry({"uri": value}, position.path, position.tags)
+            yield self._read_entry({"url": value}, position)
         else:
             yield ImportedEntry(position.path, {}, "is no object")
 
     def _read_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        containers = _find_containers(members, position)
-        if containers:
-            return self._read_folder(members, containers, position)
-        return self._read_entry(members, position)
+        children = _children_of_object(members)
+        if children:
+            tags = self._tags_of_folder(members, position)
+            yield from self._read_folder(members, children, tags, position)
+            return
+        entry = self._read_entry(members, position)
+        is_empty_folder = entry.skip_reason == NO_URI and _is_folder(members, position)
+        if not is_empty_folder:
+            yield entry
 
     def _read_folder(
-        self, members: Members, containers: Members, position: _Position
+        self, members: Members, children: Members, own_tags: Tags, position: _Position
     ) -> Iterator[ImportedEntry]:
-        other_members = {name: members[name] for name in members if name not in containers}
-        self._count_unused(other_members)
-        tags = (position.tags + self._tags_of_folder(members, position))[:MAX_TAGS]
-        for name, value in containers.items():
-            inner_tags = tags + _TAGS_BY_CONTAINER.get(name, ())
-            entries = self.read(value, position.of_member(name, inner_tags))
+        other_members = {name: members[name] for name in members if name not in children}
+        self._count_unused(named_values(other_members))
+        tags = (position.tags + own_tags)[:MAX_TAGS]
+        for name, value in children.items():
+            inner_tags = tags + _TAGS_BY_NAME_OF_CHILDREN.get(name, ())
+            entries = self.read_value(value, position.of_member(name, inner_tags))
             if name == _TRASH:
                 for entry in entries:
                     yield ignored_entry(entry.place)
             else:
                 yield from entries
 
-    def _read_entry(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        """Yield an entry, unless the object is an empty folder."""
-        entry = self._entry_of_object(members, position)
-        if entry.skip_reason == NO_URI:
-            if position.depth == 0:
-                raise Malformed(f"The JSON object has no uri. {_ADVICE}")
-            if _is_empty_folder(members, position):
-                return
-        yield entry
-
-    def _entry_of_object(self, members: Members, position: _Position) -> ImportedEntry:
-        tags = position.tags + self._tags_of_lists(members.get("lists"))  # Karakeep
-        # An export of this service has no folders.
-        if not tags and _is_from_own_export(members):
+    def _read_entry(self, members: Members, position: _Position) -> ImportedEntry:
+        # In a folder, the entry needs the tags of the folder, so it is read as a foreign one.
+        if not position.tags and _is_from_own_export(members):
             return entry_with_uri(position.path, members)
-        entry = _foreign_entry(members, position.path, tags)
-        if entry.skip_reason != IGNORED:
-            self._count_unused(members)
-        return entry
+        values = named_values(members)
+        tags = position.tags + self._listed_folders.tags_of_all(members.get("lists"))  # Karakeep
+        fields = read_fields(values, tags_in, tags)
+        is_query = is_firefox_query(fields.get("uri"))
+        if is_query or _is_separator(members) or _is_floccus_account(members):
+            return ignored_entry(position.path)
+        self._count_unused(values)
+        return entry_with_uri(position.path, fields)
 
-    def _count_unused(self, members: Members) -> None:
-        for name, number in count_unused_members(members):
-            self.unused_values.add(name, number)
+    def _count_unused(self, values: Iterable[NamedValue]) -> None:
+        for name, value in values:
+            if is_unused(name, value):
+                number = 1
+                if isinstance(value, list):
+                    number = len(value)
+                self.unused_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> Tags:
-        # The outermost object of Linkwarden is an account, with the user's name.
-        if position.depth == 0 and "children" not in members:
-            return ()
         if _is_built_in(members, position):
             return ()
-        tags_of_parents = self._tags_of_listed_folder(members.get("parentId"))
+        tags_of_parents = self._listed_folders.tags_of(members.get("parentId"))
         is_top_level = position.depth < _DEPTH_OF_BROWSER_FOLDERS
         return tags_of_parents + folder_tags(title_of(members), is_top_level)
 
-    def _tags_of_listed_folder(self, id: object) -> Tags:
-        """Return the tags of a folder and its parents, outermost first."""
-        tags: Tags = ()
-        for _ in range(_MAX_PARENTS):  # A damaged file may have a cycle of parents.
-            if not _is_id(id) or id not in self._listed_folders:
-                break
-            folder = self._listed_folders[id]
-            tags = folder.tags + tags
-            id = folder.parent_id
-        return tags
-
-    def _tags_of_lists(self, ids: object) -> Tags:
-        tags: Tags = ()
-        if isinstance(ids, list):
-            for id in ids[:MAX_TAGS]:
-                tags += self._tags_of_listed_folder(id)
-        return tags[:MAX_TAGS]
-
 
 class _ListedFolder(NamedTuple):
-    """A folder to which entries refer by its id."""
-
     tags: Tags
     parent_id: object
 
 
-def _read_listed_folders(document: object) -> dict[object, _ListedFolder]:
-    """Return the folders in `{"lists": [{"id": "x", "name": "Work"}]}` by their ids."""
-    folders: dict[object, _ListedFolder] = {}
-    for members in _listed_objects(document):
-        parent_id = members.get("parentId")
-        tags = folder_tags(title_of(members), is_top_level=parent_id is None)
-        folders[members["id"]] = _ListedFolder(tags, parent_id)
-    return folders
+class _ListedFolders:
+    """The folders that have an id, by which entries or other folders refer to them.
 
+    In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the
+    bookmark gets the tag Work.
+    """
 
-def _listed_objects(document: object) -> Iterator[Members]:
-    """Yield the objects with an id in the document's lists of folders."""
-    if not isinstance(document, dict):
-        return
-    for name in _FOLDER_LISTS & document.keys():
-        if isinstance(document[name], list):
-            for item in document[name]:
-                if isinstance(item, dict) and _is_id(item.get("id")):
-                    yield item
+    def __init__(self, document: object) -> None:
+        self._folders: dict[object, _ListedFolder] = {}
+        if not isinstance(document, dict):
+            return
+        for name in _FOLDER_LISTS & document.keys():
+            if isinstance(document[name], list):
+                self._add_all(document[name])
+
+    def _add_all(self, folders: list[object]) -> None:
+        for members in folders:
+            if isinstance(members, dict) and _is_id(members.get("id")):
+                parent_id = members.get("parentId")
+                tags = folder_tags(title_of(members), is_top_level=parent_id is None)
+                self._folders[members["id"]] = _ListedFolder(tags, parent_id)
+
+    def tags_of(self, id: object) -> Tags:
+        """Return the tags of a folder and its parents, outermost first."""
+        tags: Tags = ()
+        for _ in range(_MAX_PARENTS):  # A damaged file may have a cycle of parents.
+            if not _is_id(id) or id not in self._folders:
+                break
+            folder = self._folders[id]
+            tags = folder.tags + tags
+            id = folder.parent_id
+        return tags
+
+    def tags_of_all(self, ids: object) -> Tags:
+        """Return the tags of the folders in an array of ids, and () for another value."""
+        tags: Tags = ()
+        if isinstance(ids, list):
+            for id in ids[:MAX_TAGS]:
+                tags += self.tags_of(id)
+        return tags[:MAX_TAGS]
 
 
 def _is_id(value: object) -> bool:
     return isinstance(value, str | float)  # The JSON parser reads integers as floats.
 
 
-def _find_containers(members: Members, position: _Position) -> Members:
-    """Return the members with the entries and folders of a folder, or {} for an entry."""
-    is_outermost = position.depth == 0
-    # The outermost object may be an account with an address.
-    if not is_outermost and has_address(members):
-        return {}
-    containers = {}
+def _children_of_outermost_object(members: Members) -> Members:
+    """Return the members with the entries and folders of the document.
+
+    A document may have an address, such as its account's. It may have no folder: `{"lists": []}`,
+    or an object of entries: `{"bookmarks": {"k1": {…}}}`.
+    """
+    children: Members = {}
     for name, value in members.items():
-        if _is_container(name, value):
-            containers[name] = value
-        elif is_outermost and _is_container_of_document(name, value):
-            containers[name] = value
-    if containers:
-        return containers
-    # Tab Session Manager writes `{"1": {…}, "2": {…}}`.
-    if all(isinstance(value, dict) for value in members.values()):
-        return members
-    return {}
+        is_list = isinstance(value, list) and name in _FOLDER_LISTS
+        is_object = isinstance(value, dict) and name in _ENTRY_LISTS
+        if is_list or is_object or _has_children(name, value):
+            children[name] = value
+    return children or _children_with_any_names(members)
 
 
-def _is_container(name: str, value: object) -> bool:
-    """Return whether a member contains entries or folders, such as `"children": [{…}]`."""
+def _children_of_object(members: Members) -> Members:
+    """Return the members in which a folder has its entries and folders. An entry has none.
+
+    `{"title": "Travel", "links": [{…}]}` has `{"links": [{…}]}`.
+    `{"title": "A map", "url": "https://maps.example/", "links": [{…}]}` has `{}`.
+    """
+    if has_address(members):
+        return {}
+    children: Members = {}
+    for name, value in members.items():
+        if _has_children(name, value):
+            children[name] = value
+    return children or _children_with_any_names(members)
+
+
+def _has_children(name: str, value: object) -> bool:
     if isinstance(value, dict):
         return name in _BUILT_IN_FOLDERS
     if not isinstance(value, list):
         return False
     if name in _FOLDER_LISTS:
-        # Karakeep's entries have `lists` of ids, not of folders.
+        # Entries of Karakeep and Zotero may have a list of ids, such as `"lists": ["x"]`.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 
 
-def _is_container_of_document(name: str, value: object) -> bool:
-    """Return whether a member of the outermost object contains entries or folders.
-
-    There, `lists` may be empty, and `bookmarks` may be an object.
-    """
-    if isinstance(value, list):
-        return name in _FOLDER_LISTS
-    return isinstance(value, dict) and name in _ENTRY_LISTS
+def _children_with_any_names(members: Members) -> Members:
+    """Return the members if all are objects, as Tab Session Manager writes: `{"1": {…}}`."""
+    if all(isinstance(value, dict) for value in members.values()):
+        return members
+    return {}
 
 
-def _is_empty_folder(members: Members, position: _Position) -> bool:
-    """Return whether an object without containers is a folder."""
+def _is_folder(members: Members, position: _Position) -> bool:
+    """Return whether an object without an address and without children is a folder."""
     if position.name in _FOLDER_LISTS:
         return True
     return members.get("type") in ("folder", "text/x-moz-place-container")
@@ -270,6 +296,15 @@ def _is_built_in(members: Members, position: _Position) -> bool:
     return title_of(members).startswith("[xbs] ")  # xBrowserSync
 
 
+def _is_separator(members: Members) -> bool:
+    return members.get("type") in ("separator", "text/x-moz-place-separator")
+
+
+def _is_floccus_account(members: Members) -> bool:
+    """Return whether the object is an account, whose url is a server's, not a bookmark's."""
+    return members.keys() >= {"type", "username", "password"}
+
+
 def _is_from_own_export(members: Members) -> bool:
     """Return whether this service probably exported the object."""
     if not members.keys() <= set(FIELDS):
@@ -282,13 +317,3 @@ def _is_from_own_export(members: Members) -> bool:
         if name in members and "-" not in str(members[name]):
             return False
     return True
-
-
-def _foreign_entry(members: Members, path: str, tags_of_folders: Tags) -> ImportedEntry:
-    is_separator = members.get("type") in ("separator", "text/x-moz-place-separator")
-    # Floccus exports accounts, with the url of a server.
-    is_account = members.keys() >= {"type", "username", "password"}
-    fields = fields_of_members(members, tags_of_folders)
-    if is_separator or is_account or is_firefox_query(fields.get("uri")):
-        return ignored_entry(path)
-    return entry_with_uri(path, fields)

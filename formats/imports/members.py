@@ -1,18 +1,17 @@
-"""Read the members of a JSON object, or the attributes of an XML element."""
+"""Give the members of a JSON object, or the attributes of an XML element, their usual names."""
 
 from collections.abc import Iterable, Iterator
 
 from formats.imports.folders import Tags
-from formats.imports.roles import is_used, read_fields, role_of
+from formats.imports.roles import read_fields, role_of
 from storage.bookmark import Fields, split_tags
 
 Members = dict[str, object]
+NamedValue = tuple[str, object]
 
 WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # `no_tag` is Diigo's.
 
-# The used members of objects inside an entry, such as `{"content": {"url": "a:b"}}`.
-_INNER_NAMES = {"content": ("type", "url", "title"), "meta_info": ("Description",)}
-_NAMES_OF_ONE_PROGRAM = ("root", "folderType", "lists", "annos", "pinnedBy")
+_NAMES_FOR_FOLDERS = ("root", "folderType", "lists")  # Read by formats.imports.json.
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
@@ -34,28 +33,7 @@ def has_address(members: Members) -> bool:
 
 def fields_of_members(members: Members, tags_of_folders: Tags) -> Fields:
     """Return the fields of an entry of another program."""
-    read_tags = tags_in
-    if _is_from_pinboard(members):
-        read_tags = _tags_between_spaces
-    all_members = [*_translated_members(members).items(), *_inner_members(members)]
-    return read_fields(all_members, read_tags, tags_of_folders)
-
-
-def _is_from_pinboard(members: Members) -> bool:
-    return "href" in members and not members.get("title")
-
-
-def _translated_members(members: Members) -> Members:
-    translated = members.copy()
-    if _is_from_pinboard(members):
-        translated["title"] = members.get("description")
-        translated["description"] = members.get("extended")
-    if members.get("pinnedBy"):  # Linkwarden
-        translated["starred"] = True
-    notes = text_of(members.get("notes"))
-    if notes and "tag_names" in members:  # linkding
-        translated["notes"] = f"Notes:\n{notes}"
-    return translated
+    return read_fields(named_values(members), tags_in, tags_of_folders)
 
 
 def tags_in(value: object) -> list[object]:
@@ -77,88 +55,77 @@ def _items_of(value: object) -> Iterable[object]:
     return [value]
 
 
-def _tags_between_spaces(value: object) -> list[object]:
-    if isinstance(value, str):
-        value = ",".join(value.split())
-    return tags_in(value)
-
-
-def _inner_members(members: Members) -> Iterator[tuple[str, object]]:
-    """Yield the names and values of useful members in the objects inside an entry."""
+def named_values(members: Members) -> list[NamedValue]:
+    """Return the names and values of an entry, with what is odd in some programs translated."""
+    for translate in (_translate_pinboard, _translate_linkding, _translate_github):
+        members = translate(members)
+    values: list[NamedValue] = []
     for name, value in members.items():
-        folder = _folder_of_entry(name, value)
-        if folder:
-            yield name, folder
-    content = members.get("content")  # Karakeep
-    if isinstance(content, dict):
-        yield "content_url", content.get("url")
-        yield "website_title", content.get("title")
-    meta_info = members.get("meta_info")  # Vivaldi
-    if isinstance(meta_info, dict):
-        yield "description", meta_info.get("Description")
-    annotations = members.get("annos")  # Firefox
-    if isinstance(annotations, list):
-        yield from _descriptions_in(annotations)
+        values += _translate_member(name, value)
+    return values
 
 
-def _descriptions_in(annotations: list[object]) -> Iterator[tuple[str, object]]:
+def _translate_member(name: str, value: object) -> Iterator[NamedValue]:
+    if name in _NAMES_FOR_FOLDERS:
+        return
+    if name == "pinnedBy":  # Linkwarden has an array of users.
+        yield "starred", bool(value)
+    elif name == "annos" and isinstance(value, list):
+        yield from _descriptions_of_firefox(value)
+    elif not isinstance(value, dict):
+        yield name, value
+    elif name in ("content", "meta_info"):
+        # Karakeep has `"content": {"url": "a:b"}`, Vivaldi `"meta_info": {"Description": "D"}`.
+        for inner_name, inner_value in value.items():
+            yield f"{name}.{inner_name}", inner_value
+    elif role_of(name) == "folder" and title_of(value):
+        yield name, title_of(value)  # Such as `"collection": {"id": 5, "name": "Dev"}`.
+    else:
+        yield name, value
+
+
+def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
     for annotation in annotations:
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
             yield "description", annotation.get("value")
 
 
-def _folder_of_entry(name: str, value: object) -> str:
-    """Return `a` for a member `"folder": {"name": "a"}`, and "" for other members."""
-    if role_of(name) == "folder" and isinstance(value, dict):
-        return title_of(value)
-    return ""
+def _translate_pinboard(members: Members) -> Members:
+    """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`.
 
-
-def count_unused_members(members: Members) -> Iterator[tuple[str, int]]:
-    """Yield the names of the unused members, and how many values each has."""
+    The title is in `description`, and the description in `extended`.
+    """
+    if "href" not in members or members.get("title"):
+        return members
+    translated = members.copy()
+    translated["title"] = translated.pop("description", None)
+    translated["description"] = translated.pop("extended", None)
     for name, value in members.items():
-        if _counts_as_used(name, value):
-            continue
-        if name in _INNER_NAMES and isinstance(value, dict):
-            for inner_name in _unused_inner_names(name, value):
-                yield f"{name}.{inner_name}", 1
-        elif isinstance(value, list):
-            yield name, len(value)
-        else:
-            yield name, 1
+        if role_of(name) == "tags" and isinstance(value, str):
+            translated[name] = ",".join(value.split())
+    return translated
 
 
-def _counts_as_used(name: str, value: object) -> bool:
-    if name in _NAMES_OF_ONE_PROGRAM:
-        return True
-    if _folder_of_entry(name, value):
-        return True
-    return is_used(name, value)
+def _translate_linkding(members: Members) -> Members:
+    """Mark the notes, as linkding's API does in `formats.http.linkding_shapes`."""
+    notes = text_of(members.get("notes"))
+    if "tag_names" not in members or not notes:
+        return members
+    return members | {"notes": f"Notes:\n{notes}"}
 
 
-def _unused_inner_names(name: str, inner_members: Members) -> Iterator[str]:
-    for inner_name, inner_value in inner_members.items():
-        if inner_value and inner_name not in _INNER_NAMES[name]:
-            yield inner_name
-
-
-def flatten_repository(members: Members) -> Members:
-    """Merge the objects of a GitHub star into one. Return other objects unchanged."""
+def _translate_github(members: Members) -> Members:
+    """Translate a starred repository: `{"starred_at": "…", "repo": {"html_url": "a:b"}}`."""
     repository = members.get("repo")
     if isinstance(repository, dict) and not has_address(members):
         members = members | repository
         del members["repo"]
-    is_repository = "full_name" in members and "html_url" in members
-    if is_repository:
-        return _rename_members_of_repository(members)
-    return members
-
-
-def _rename_members_of_repository(members: Members) -> Members:
-    """Rename `created_at` to `repo.created_at`, because it is not the bookmark's date."""
-    renamed = {}
+    if "full_name" not in members or "html_url" not in members:
+        return members
+    translated = {}
     for name, value in members.items():
+        # For example, `created_at` is not the date of the bookmark.
         if name in _MEMBERS_OF_REPOSITORY:
             name = f"repo.{name}"
-        renamed[name] = value
-    return renamed
+        translated[name] = value
+    return translated

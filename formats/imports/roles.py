@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from formats.imports.dates import is_flag, parse_plausible_date, stands_for_no_date
-from formats.imports.folders import Tags, folder_tags, list_tags, merge_tags
+from formats.imports.dates import is_unknown_date, parse_plausible_date
+from formats.imports.folders import Tags, folder_tags, list_tags
 from storage.bookmark import Fields
 
 # --- Roles by names ---
@@ -17,7 +17,7 @@ from storage.bookmark import Fields
 # Names in lower case, without spaces, `_` and `-`.
 _NAMES = {
     "description": "description desc note notes comment comments excerpt summary selection "
-    "extended customdescription",
+    "extended customdescription metainfo.description",
     "tags": "tags tag labels label keywords taglist tagnames documenttags manualtags topics "
     "category categories",
     "folder": "folder folders foldername collection",
@@ -30,13 +30,13 @@ _NAMES = {
     "shared": "shared",
     "status": "status state location",
     "time": "time",  # A creation time in some exports, a duration in others.
-    "ignored": "id guid uuid index type typecode parentid",
+    "ignored": "id guid uuid index type typecode parentid content.type",
 }
 # The first name counts. For example, GitHub's `url` is an address of its API, unlike `htmlurl`.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
-    "contenturl",
-    "title": "customtitle title name giventitle resolvedtitle websitetitle",
+    "content.url",
+    "title": "customtitle title name giventitle resolvedtitle websitetitle content.title",
     "created": "importdate starredat created createdat createdon createdtime creationdate "
     "creationtime createtime datecreated timecreated dateadded timeadded added addedat addedon "
     "adddate addtime savedat postedat saved saveddate datesaved timestamp date lastinteractiondate",
@@ -72,10 +72,10 @@ def _normalize(name: str) -> str:
 _TEXT_ROLES = ("uri", "title", "description", "folder")
 
 
-def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, list[Any]]:
-    """Return the non-empty values by role, those with preferred names first."""
+def _group_by_role(named_values: Iterable[tuple[str, object]]) -> defaultdict[str, list[Any]]:
+    """Return the values that can be used, those with preferred names first."""
     values_by_role = defaultdict[str, list[Any]](list)
-    for name, value in sorted(members, key=_rank_of):
+    for name, value in sorted(named_values, key=_rank_of):
         role = role_of(name)
         if _is_empty(role, value) or not _has_usable_type(role, value):
             continue
@@ -86,9 +86,9 @@ def _group_by_role(members: Iterable[tuple[str, object]]) -> defaultdict[str, li
     return values_by_role
 
 
-def _rank_of(member: tuple[str, object]) -> int:
+def _rank_of(named_value: tuple[str, object]) -> int:
     """Return a number that is smaller for a preferred name."""
-    name, _ = member
+    name, _ = named_value
     return _RANK_BY_NAME.get(_normalize(name), 0)
 
 
@@ -102,39 +102,39 @@ def _has_usable_type(role: str, value: object) -> bool:
     return role != ""
 
 
-def is_used(name: str, value: object) -> bool:
-    """Return whether the import uses a value of this name. Empty values count as used."""
+def is_unused(name: str, value: object) -> bool:
+    """Return whether `read_fields` ignores a value that is not empty."""
     role = role_of(name)
     if _is_empty(role, value):
-        return True
-    if role in ("created", "modified"):
-        return not is_flag(value)  # `saved` may be a date or a flag.
+        return False
     if role == "time":
-        return parse_plausible_date(value) is not None
-    return _has_usable_type(role, value)
+        return parse_plausible_date(value) is None
+    return not _has_usable_type(role, value)
 
 
 # --- Fields ---
 
 
 def read_fields(
-    members: Iterable[tuple[str, object]],
+    named_values: Iterable[tuple[str, object]],
     split_tags: Callable[[Any], Iterable[object]],
     tags_of_folders: Tags = (),
 ) -> Fields:
     """Return the fields of a bookmark. `split_tags` returns the tags in a value."""
-    values = _group_by_role(members)
-    own_tags: list[object] = []
+    values = _group_by_role(named_values)
+    tags: list[object] = []
     for value in values["tags"]:
-        own_tags += split_tags(value)
-    further_tags = _tags_of_states(values) + _tags_of_paths(values["folder"])
+        tags += split_tags(value)
+    tags += _tags_of_states(values)
+    tags += _tags_of_paths(values["folder"])
+    tags += tags_of_folders
     fields = {
         "uri": _first(values["uri"]),
         "title": _first(values["title"]),
         "description": _join_distinct(values["description"]),
-        "tags": merge_tags(own_tags, (*further_tags, *tags_of_folders)),
+        "tags": tags,
         "created": _first_date(values["created"], values["time"]),
-        "modified": _first_date(values["modified"], ()),
+        "modified": _first_date(values["modified"], times=()),
     }
     return {name: value for name, value in fields.items() if value}
 
@@ -195,9 +195,9 @@ def _tags_of_paths(paths: Iterable[str]) -> list[str]:
     return tags
 
 
-def _first_date(values: Sequence[object], times: Sequence[object]) -> str:
-    """Return the first valid date, or else the first value of `values`, or ""."""
-    given = [value for value in values if not stands_for_no_date(value)]
+def _first_date(dates: Sequence[object], times: Sequence[object]) -> str:
+    """Return the first valid date, or else the first of `dates`, so that the report names it."""
+    given = [date for date in dates if not is_unknown_date(date)]
     for value in [*given, *times]:
         date = parse_plausible_date(value)
         if date:

@@ -18,7 +18,7 @@ from formats.imports.entry import (
     entry_with_uri,
     ignored_entry,
 )
-from formats.imports.folders import Folders, Heading, Tags, merge_tags
+from formats.imports.folders import Folders, Heading, Tags
 from formats.imports.roles import role_of
 from storage.bookmark import Fields, split_tags
 from storage.errors import Malformed
@@ -131,7 +131,7 @@ def _entries_of_line(number: int, line: str, tags: Tags) -> Iterator[ImportedEnt
     for fields in _find_links(line):
         has_link = True
         if tags:
-            fields["tags"] = merge_tags(fields.get("tags", []), tags)
+            fields["tags"] = [*fields.get("tags", []), *tags]
         yield entry_with_uri(number, fields)
     if not has_link and "://" in line:
         yield ImportedEntry(number, {"uri": line}, _AMBIGUOUS_TEXT)

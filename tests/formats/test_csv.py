@@ -204,10 +204,15 @@ def test_a_row_with_a_misplaced_quotation_mark_needs_a_certain_uri(row):
         assert entry.skip_reason.startswith("has a misplaced quotation mark")
 
 
-def test_a_category_is_a_tag_and_a_mark_does_not_replace_one_of_100_tags():
+def test_a_mark_does_not_replace_one_of_100_tags_and_is_named(app):
     tags = [f"t{number}" for number in range(100)]
-    (entry,) = read(f'url,tags,private\na:b,"{",".join(tags)}",1\n')
-    assert entry.fields["tags"] == tags
+    body = f'url,tags,private\na:b,"{",".join(tags)}",1\n'.encode()
+    report = app.post("/-/import", body, {"Content-Type": "text/csv"}).json
+    assert report["entries"][0]["reason"] == "stored, but only the first 100 tags are kept"
+    assert app.get("/").json[0]["tags"] == tags
+
+
+def test_a_category_is_a_tag():
     assert read("url,Category,tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
