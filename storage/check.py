@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +13,7 @@ from storage.errors import Invalid, Unavailable
 from storage.lock import Lock, OpenFolders
 from storage.numbers import number_of_id
 from storage.record import decode_bookmark, decode_tombstone
-from storage.transaction import read_tombstone
+from storage.transaction import remove_deleted
 from storage.trash import check_keep_deleted, days_ago
 from storage.uri import uri_key
 
@@ -48,19 +47,8 @@ class Finding:
         return self.path.parent.name
 
     def __str__(self) -> str:
-        path = _printable(str(self.path))
+        path = repr(str(self.path))[1:-1]  # Escapes unprintable characters.
         return f"{path}: {self.problem}: {self.advice}"
-
-
-def _printable(text: str) -> str:
-    """Escape characters that could change the terminal's display."""
-    printable = ""
-    for character in text:
-        if character.isprintable():
-            printable += character
-        else:
-            printable += ascii(character)[1:-1]  # Without the quotes.
-    return printable
 
 
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
@@ -105,7 +93,7 @@ class _BookmarkChecker:
     ) -> None:
         self._tombstone_by_id = tombstone_by_id
         self._last_expired = last_expired
-        # Of the files checked so far.
+        # The first file of each uri and the first id of each number. Others are findings.
         self._name_by_uri_key: dict[str, str] = {}
         self._id_by_number = {number_of_id(id): id for id in tombstone_by_id}
 
@@ -198,33 +186,21 @@ def repair(
     Raises Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
-    removed = []
     if safe:
-        with ExitStack() as opened:
-            folders = OpenFolders(folder, opened)
-            with Lock().hold(folders):
-                removed = _remove(folders, safe)
+        with OpenFolders(folder) as folders:
+            folders.lock(Lock())
+            _remove(folders, safe)
+    removed = [finding for finding in safe if files.is_missing(finding.path)]
     remaining = [finding for finding in findings if finding not in removed]
     return [replace(finding, advice="removed") for finding in removed], remaining
 
 
-def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
-    # Tombstones must be durable before the files of their bookmarks are removed.
-    if any(finding.is_in_trash for finding in findings):
-        files.sync_folder(folders.open_tombstones())
-    removed = []
+def _remove(folders: OpenFolders, findings: list[Finding]) -> None:
+    deleted_ids = [finding.path.stem for finding in findings if finding.is_in_trash]
+    remove_deleted(folders, deleted_ids)
     for finding in findings:
-        if _may_be_removed(folders, finding):
+        if not finding.is_in_trash:
             folder = folders.by_name(finding.folder_name)
             files.remove(finding.path.name, folder)
-            removed.append(finding)
-    for name in {finding.folder_name for finding in removed}:
+    for name in {finding.folder_name for finding in findings}:
         files.sync_folder(folders.by_name(name))
-    return removed
-
-
-def _may_be_removed(folders: OpenFolders, finding: Finding) -> bool:
-    if not finding.is_in_trash:
-        return True
-    # The tombstone may have been removed since the check.
-    return read_tombstone(folders, finding.path.stem) is not None

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from storage import files
-from storage.errors import Busy, OutcomeUnknown, StorageError, Unavailable
+from storage.errors import Busy, OutcomeUnknown, Unavailable
 
 LOCK_SECONDS = 5.0
 _BUSY_TEXT = (
@@ -20,18 +20,36 @@ _BUSY_TEXT = (
 
 
 class OpenFolders:
-    """Descriptors of a data folder, valid even if the folder is moved."""
+    """Descriptors of a data folder, valid even if the folder is moved.
 
-    def __init__(self, data: Path, opened: ExitStack) -> None:
-        """Open the folders until `opened` is closed. Raises Unavailable."""
+    The end of the `with` block unlocks and closes them.
+    """
+
+    def __init__(self, data: Path) -> None:
+        """Open the folders. Raises Unavailable."""
         self._path = data
-        self._opened = opened
         self._tombstones: int | None = None
-        with files.translate_disk_errors():
+        self._locked = ExitStack()
+        with files.translate_disk_errors(), ExitStack() as opened:
             self.data = opened.enter_context(files.open_folder(data))
             self.bookmarks = opened.enter_context(
                 files.open_folder("bookmarks", self.data)
             )
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> "OpenFolders":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unlock()
+        self._opened.close()
+
+    def lock(self, lock: "Lock") -> None:
+        """Wait for the lock and hold it. Raises Busy or Unavailable."""
+        self._locked.enter_context(lock.hold(self))
+
+    def unlock(self) -> None:
+        self._locked.close()
 
     def open_tombstones(self) -> int:
         """Return the descriptor of `tombstones`, which is created if missing.
@@ -87,13 +105,14 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    The folder `bookmarks` is the lock. The folder `data` is the queue of processes.
+    The process that has locked the folder `bookmarks` with flock holds the lock. Only the
+    process that has locked the folder `data` waits for it, the others wait for `data`. So
+    a process that unlocks and asks again at once lets a waiting process go first.
     """
 
     def __init__(self) -> None:
         self._thread_lock = _FairLock()
         self._last_held_at = 0.0
-        self._locked_descriptors: set[int] = set()
 
     @contextmanager
     def hold(self, folders: OpenFolders) -> Iterator[None]:
@@ -108,48 +127,13 @@ class Lock:
             return time.monotonic() > last_progress_at + LOCK_SECONDS
 
         with self._thread_lock.hold(is_timed_out):
-            self._lock_bookmarks_in_turn(folders, is_timed_out)
+            _flock_in_turn(folders, is_timed_out)
             self._last_held_at = time.monotonic()
             try:
                 yield
             finally:
-                self._unlock(folders.bookmarks)
+                _unlock(folders.bookmarks)
                 self._last_held_at = time.monotonic()
-
-    def _lock_bookmarks_in_turn(
-        self, folders: OpenFolders, is_timed_out: Callable[[], bool]
-    ) -> None:
-        # Only the process that holds `data` waits for `bookmarks`. A process that unlocks
-        # `bookmarks` cannot lock it again before this one.
-        self._lock(folders.data, is_timed_out)
-        try:
-            self._lock(folders.bookmarks, is_timed_out)
-        finally:
-            self._unlock(folders.data)
-
-    def _lock(self, folder: int, is_timed_out: Callable[[], bool]) -> None:
-        # Add it before locking: a child that is forked meanwhile must close its copy.
-        self._locked_descriptors.add(folder)
-        try:
-            _flock(folder, is_timed_out)
-        except StorageError:
-            self._locked_descriptors.discard(folder)
-            raise
-
-    def _unlock(self, folder: int) -> None:
-        # Closing alone would not unlock while a forked child has a copy.
-        with suppress(OSError):
-            fcntl.flock(folder, fcntl.LOCK_UN)
-        self._locked_descriptors.discard(folder)
-
-    def close_in_child(self) -> None:
-        """Close a forked child's copies of the locked folders.
-
-        If the parent is killed, an open copy would keep its lock.
-        """
-        for descriptor in self._locked_descriptors:
-            with suppress(OSError):
-                os.close(descriptor)
 
 
 class _FairLock:
@@ -159,39 +143,38 @@ class _FairLock:
     """
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._is_held = False
-        self._waiting: deque[threading.Event] = deque()
+        self._queue: deque[object] = deque()  # The ticket of the holder is the first.
+        self._has_moved = threading.Condition()
 
     @contextmanager
     def hold(self, is_timed_out: Callable[[], bool]) -> Iterator[None]:
-        self._acquire(is_timed_out)
+        ticket = object()
+        with self._has_moved:
+            self._queue.append(ticket)
         try:
+            self._wait_until_first(ticket, is_timed_out)
             yield
         finally:
-            self._release()
+            with self._has_moved:
+                self._queue.remove(ticket)
+                self._has_moved.notify_all()
 
-    def _acquire(self, is_timed_out: Callable[[], bool]) -> None:
-        with self._mutex:
-            if not self._is_held:
-                self._is_held = True
-                return
-            turn = threading.Event()
-            self._waiting.append(turn)
-        while not turn.wait(0.1):
-            with self._mutex:
-                # `_release` may have set `turn` just now.
-                if is_timed_out() and not turn.is_set():
-                    self._waiting.remove(turn)
+    def _wait_until_first(
+        self, ticket: object, is_timed_out: Callable[[], bool]
+    ) -> None:
+        with self._has_moved:
+            while self._queue[0] is not ticket:
+                if is_timed_out():
                     raise Busy(_BUSY_TEXT)
+                self._has_moved.wait(0.1)
 
-    def _release(self) -> None:
-        with self._mutex:
-            if self._waiting:
-                next_turn = self._waiting.popleft()
-                next_turn.set()  # The next thread holds the lock now.
-            else:
-                self._is_held = False
+
+def _flock_in_turn(folders: OpenFolders, is_timed_out: Callable[[], bool]) -> None:
+    _flock(folders.data, is_timed_out)
+    try:
+        _flock(folders.bookmarks, is_timed_out)
+    finally:
+        _unlock(folders.data)
 
 
 def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
@@ -209,3 +192,9 @@ def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
             ) from error
         time.sleep(pause_seconds)
         pause_seconds = min(pause_seconds * 2, 0.005)
+
+
+def _unlock(descriptor: int) -> None:
+    # Closing alone would not unlock while a forked child has a copy.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -5,7 +5,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from storage import files
@@ -26,7 +26,7 @@ _STORES: "weakref.WeakSet[Store]" = weakref.WeakSet()
 
 def _reset_stores_in_child() -> None:
     for store in list(_STORES):
-        store.reset_in_child()
+        store.prepare_for_process()
 
 
 os.register_at_fork(after_in_child=_reset_stores_in_child)
@@ -54,15 +54,11 @@ class Store(Reader):
         files.make_folder(self._follower.folders.bookmarks)
         with suppress(Unavailable):  # A read-only disk may lack this folder.
             files.make_folder(self._follower.folders.tombstones)
-        self._prepare_for_process()
+        self.prepare_for_process()
         _STORES.add(self)
 
-    def reset_in_child(self) -> None:
-        """Make new locks in a forked child, which cannot release those of its parent."""
-        self._writer_lock.close_in_child()
-        self._prepare_for_process()
-
-    def _prepare_for_process(self) -> None:
+    def prepare_for_process(self) -> None:
+        """Make locks of this process: a forked child cannot release those of its parent."""
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
@@ -88,8 +84,7 @@ class Store(Reader):
         # would compare all files twice.
         if not self._follower.watch.is_impossible:
             self.refresh()
-        with ExitStack() as opened, ExitStack() as locked:
-            folders = self._lock_folders(opened, locked)
+        with self._locked_folders() as folders:
             transaction = Transaction(
                 self._follower,
                 self._minter,
@@ -101,7 +96,7 @@ class Store(Reader):
                 transaction.publish()
                 self.trash.expire(folders)
             finally:
-                locked.close()  # Other writers need not wait for the sync.
+                folders.unlock()  # Other writers need not wait for the sync.
                 # Sync even after an error, because some changes may be stored.
                 transaction.sync()
             transaction.remove_files()
@@ -111,22 +106,23 @@ class Store(Reader):
         try:
             self.refresh()
             while self.trash.has_expired():
-                with ExitStack() as opened, ExitStack() as locked:
-                    self.trash.expire(self._lock_folders(opened, locked))
+                with self._locked_folders() as folders:
+                    self.trash.expire(folders)
         except StorageError as error:
             log.warning("Deleted bookmarks are not removed now: %s", error)
 
-    def _lock_folders(self, opened: ExitStack, locked: ExitStack) -> OpenFolders:
-        """Open and lock the folders until these stacks are closed."""
+    @contextmanager
+    def _locked_folders(self) -> Iterator[OpenFolders]:
+        """Open and lock the folders, and bring the index up to date."""
         while True:
-            folders = OpenFolders(self._folder, opened)
-            locked.enter_context(self._writer_lock.hold(folders))
-            with self._follower.mutex:
-                self._follower.refresh()
-            if folders.identity == self._follower.folder_identity:
-                return folders
+            with OpenFolders(self._folder) as folders:
+                folders.lock(self._writer_lock)
+                with self._follower.mutex:
+                    self._follower.refresh()
+                if folders.identity == self._follower.folder_identity:
+                    yield folders
+                    return
             # Restoring a backup has replaced the folder, so lock the new one.
-            locked.close()
 
 
 class Rehearsal(Store):
@@ -137,8 +133,7 @@ class Rehearsal(Store):
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         self.refresh()
-        with ExitStack() as opened:
-            folders = OpenFolders(self._folder, opened)
+        with OpenFolders(self._folder) as folders:
             # All batches share one transaction, so that later ones see earlier changes.
             if self._rehearsed is None:
                 self._rehearsed = Transaction(

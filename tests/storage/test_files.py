@@ -3,7 +3,7 @@
 import errno
 import os
 import subprocess
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from clients import count_open_files, raise_error
@@ -102,7 +102,7 @@ def test_an_error_in_closing_a_synced_file_does_not_undo_its_publication(
         with files.open_folder(tmp_path) as folder:
             files.sync_folder(folder)
         assert files.read(tmp_path / "a.json")[0] == b"new"
-        with ExitStack() as opened, Lock().hold(OpenFolders(tmp_path, opened)):
+        with OpenFolders(tmp_path) as folders, Lock().hold(folders):
             pass
 
 

@@ -114,7 +114,7 @@ def test_imports_in_two_processes_and_others_take_turns(start, data, require_pro
 
 def take(lock, data):
     """Hold the lock for a moment, as a write does."""
-    with ExitStack() as opened, lock.hold(OpenFolders(data, opened)):
+    with OpenFolders(data) as folders, lock.hold(folders):
         time.sleep(0.05)
 
 

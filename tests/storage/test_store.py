@@ -25,7 +25,7 @@ from clients import (
 
 import storage.watch
 from bookmarks import make_app
-from storage import files, follower, known_files, lock
+from storage import files, follower, known_files
 from storage.bookmark import Tombstone, clean, create, update
 from storage.errors import (
     Busy,
@@ -713,38 +713,3 @@ def test_a_child_forked_during_a_write_reads_and_writes(store, a, monkeypatch):
     writer.join()
     assert os.waitpid(child, 0)[1] == 0
     assert titles(store) == {"a": "A", "b": "B", "c": "C"}
-
-
-def test_a_child_of_a_killed_process_does_not_keep_the_lock(store, a, monkeypatch):
-    monkeypatch.setattr(lock, "LOCK_SECONDS", 1)
-    read_end, write_end = os.pipe()
-    parent = os.fork()
-    if not parent:
-        _fork_during_a_write(store, write_end)
-    os.waitpid(parent, 0)
-    child = int(os.read(read_end, 20))
-    try:
-        put_bookmark(store, bookmark("c", title="C"))
-        os.kill(child, 0)  # It is still alive.
-    finally:
-        os.kill(child, signal.SIGKILL)
-    assert titles(store) == {"a": "A", "c": "C"}
-
-
-def _fork_during_a_write(store, write_end):
-    """Start a transaction in another thread, fork a child, write its process id and die."""
-    is_writing = threading.Event()
-
-    def write_slowly():
-        with store.transaction():
-            is_writing.set()
-            time.sleep(60)
-
-    threading.Thread(target=write_slowly, daemon=True).start()
-    is_writing.wait(10)
-    child = os.fork()
-    if not child:
-        time.sleep(60)
-        os._exit(0)
-    os.write(write_end, str(child).encode())
-    os._exit(0)
