@@ -7,7 +7,7 @@ import msgspec
 
 from storage.batch import Done, Failed, Outcome, StateCheck, change_in_batches
 from storage.bookmark import Fields, clean_value, cut_and_replace_unprintable, fold_tag, update
-from storage.errors import BadQuery, Busy, Full, Invalid, PreconditionFailed, Unavailable
+from storage.errors import BadQuery, Invalid, PreconditionFailed
 from storage.index import Entry
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
@@ -138,35 +138,18 @@ def retag(
 
     `check_state` is called before the first change. Raises Busy, Full or Unavailable.
     """
-    report = RetagReport()
-    _retag(store, retagging, entries, report, check_state)
+    report = RetagReport(matched=len(entries))
+    change = partial(_retag_one, retagging=retagging)
+    for outcome in change_in_batches(store, entries, change, check_state):
+        _count(outcome, report)
     return report
 
 
-def replace_tag(store: Store, tag: str, new: Sequence[str], report: RetagReport) -> None:
-    """Replace a tag on all bookmarks."""
+def replace_tag(store: Store, tag: str, new: Sequence[str]) -> RetagReport:
+    """Replace a tag on all bookmarks. Raises Busy, Full or Unavailable."""
     query = Query(fold_tags([tag]))
     retagging = Retagging(query, remove=(tag,), add=tuple(new))
-    _retag(store, retagging, store.select(query).entries, report)
-
-
-def _retag(
-    store: Store,
-    retagging: Retagging,
-    entries: Sequence[Entry],
-    report: RetagReport,
-    check_state: StateCheck | None = None,
-) -> None:
-    report.matched += len(entries)
-    change = partial(_retag_one, retagging=retagging)
-    try:
-        for outcome in change_in_batches(store, entries, change, check_state):
-            _count(outcome, report)
-    except (Busy, Full, Unavailable) as error:
-        if not report.changed:
-            raise
-        text = f"{report.changed:,} bookmarks were changed. {error}"
-        raise type(error)(text) from error
+    return retag(store, retagging, store.select(query).entries)
 
 
 def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:

@@ -23,7 +23,7 @@ from storage.errors import Invalid
 from storage.files import is_readable
 from storage.numbers import number_of_id
 from storage.query import Query, first_values
-from storage.retag import RetagReport, replace_tag
+from storage.retag import replace_tag
 from storage.store import Store
 
 _ARCHIVED = shapes.TAG_BY_FLAG["is_archived"]
@@ -95,8 +95,7 @@ def get_tag(service: Service, request: Request, number: str) -> Response:
 def delete_tag(service: Service, request: Request, number: str) -> Response:
     """DELETE /api/tags/{number}/: remove the tag from all bookmarks."""
     tag = _find_tag(service.store, number)
-    report = RetagReport()
-    replace_tag(service.store, tag, [], report)
+    report = replace_tag(service.store, tag, [])
     if report.failed:
         raise HTTPError(503, f"Not all bookmarks were changed. {report.failed[0].reason}")
     return Response(NO_CONTENT, {})

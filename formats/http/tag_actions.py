@@ -36,7 +36,7 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
         page = write_removal_question(fields, retagging.remove, count, site)
         return respond_page(page)
     report = retag(service.store, retagging, entries)
-    address = list_address(site.url, fields.get("_list"), results=_results(report))
+    address = list_address(site.url, fields.get("_list"), results=_results([report]))
     return see_other(address)
 
 
@@ -72,13 +72,15 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     is_confirmed = fields.get("expected", "0") == str(total)
     if used_old and not is_confirmed:
         return respond_page(write_question(used_old, used_new, new, total, site))
-    report = _replace_tags(service.store, old, new)
-    return see_other(_address_after(site, new, report))
+    reports = [replace_tag(service.store, tag, new) for tag in old]
+    return see_other(_address_after(site, new, reports))
 
 
-def _address_after(site: Site, new: Sequence[str], report: RetagReport) -> str:
+def _address_after(
+    site: Site, new: Sequence[str], reports: Sequence[RetagReport]
+) -> str:
     """Return the address of the first new tag's list, or of the page of tags."""
-    results = _results(report).items()
+    results = _results(reports).items()
     if new:
         return with_query(f"{site.url}/", [("tag", new[0]), *results])
     return with_query(f"{site.url}/tags", [*results])
@@ -100,16 +102,10 @@ def _count_bookmarks(store: Store, tags: Sequence[str]) -> list[tuple[str, int]]
     return counts
 
 
-def _replace_tags(store: Store, old: Sequence[str], new: Sequence[str]) -> RetagReport:
-    report = RetagReport()
-    for tag in old:
-        replace_tag(store, tag, new, report)
-    return report
-
-
-def _results(report: RetagReport) -> dict[str, int]:
+def _results(reports: Sequence[RetagReport]) -> dict[str, int]:
     """Return the numbers for the notice above the list."""
-    results = {"changed": report.changed}
-    if report.failed:
-        results["failed"] = len(report.failed)
+    results = {"changed": sum(report.changed for report in reports)}
+    failed = sum(len(report.failed) for report in reports)
+    if failed:
+        results["failed"] = failed
     return results
