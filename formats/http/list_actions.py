@@ -57,7 +57,15 @@ def _apply_button(
         # The last error has ended the work, if its outcome is unknown.
         _, last_error = changes.failed[-1]
         raise last_error
-    return _respond(changes, ids, fields.get("_list"), service.site(request))
+    # After a deletion, the page offers to put the bookmarks back.
+    if changes.is_deletion or not changes.is_complete:
+        site = service.site_after_change(request)
+        return respond_changed(changes, site, fields.get("_list"))
+    id = ""
+    if len(ids) == 1:
+        id = ids[0]
+    results = {"changed": len(changes.done)}
+    return see_other(list_address(service.site(request).url, fields.get("_list"), id, results))
 
 
 def _act_on_all(
@@ -79,18 +87,6 @@ def _act_on_all(
     except StorageError as error:
         changes.failed += [(None, error)] * remaining
     return changes
-
-
-def _respond(
-    changes: ChangedBookmarks, ids: Sequence[str], list_query: str | None, site: Site
-) -> Response:
-    # After a deletion, the page offers to put the bookmarks back.
-    if changes.is_deletion or not changes.is_complete:
-        return respond_changed(changes, site, list_query)
-    id = ""
-    if len(ids) == 1:
-        id = ids[0]
-    return see_other(list_address(site.url, list_query, id, {"changed": len(changes.done)}))
 
 
 def respond_changed(

@@ -107,7 +107,7 @@ def import_file(service: Service, request: Request) -> Response:
     importer = Importer(service.store, require)
     report = importer.import_all(read_files(request))
     if format is formats.HTML:
-        return respond_page(import_report.write(importer, service.site(request)))
+        return respond_page(import_report.write(importer, service.site_after_change(request)))
     return respond_with(format.media_type, json.write_value(report))
 
 

@@ -75,14 +75,16 @@ class Service:
             find_host_tags=self._find_host_tags,
         )
 
+    def site_after_change(self, request: Request) -> Site:
+        """Return the site for a page about a change of this request, which it counts."""
+        with suppress(StorageError):  # The page must be shown even if the store fails now.
+            self.store.refresh()
+        return self.site(request)
+
     def view(self, request: Request, parameters: Parameters = []) -> View:
         return View(self.site(request), parameters)
 
     def _count_unread(self) -> int:
-        # A page may report a change, which is counted too. It may also report that the store
-        # fails: then it shows the last known number.
-        with suppress(StorageError):
-            self.store.refresh()
         return self.store.count(UNREAD)
 
     def _find_host_tags(self, uri: str) -> Sequence[str]:
