@@ -75,6 +75,8 @@ def test_the_manifest_names_icons_of_the_stated_sizes_below_the_prefix(app):
         icons.setdefault(icon.get("purpose", "any"), set()).add(icon["sizes"])
     assert icons == {"any": {"any", "192x192", "512x512"}, "maskable": {"512x512"}}
     assert urljoin(path, manifest["start_url"]) == urljoin(path, manifest["scope"]) == "/marks/"
-    assert urljoin(path, manifest["share_target"]["action"]) == "/marks/-/add"
+    target = manifest["share_target"]
+    assert (target["method"], urljoin(path, target["action"])) == ("GET", "/marks/-/add")
+    assert target["params"] == {"title": "title", "text": "text", "url": "uri"}
     policy = page.headers["Content-Security-Policy"]
     assert "manifest-src 'self';" in policy and policy.startswith("default-src 'none'")

@@ -1,7 +1,6 @@
 """GET /feed: Atom (RFC 4287) with pages (RFC 5005) and deletions (RFC 6721)."""
 
 import json
-import re
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -149,28 +148,6 @@ def test_the_id_of_an_entry_is_permanent_and_its_own(app, read, add):
     assert urlsplit(text(after, "id")).scheme
     add("x:another")
     assert len({text(entry, "id") for entry in read().findall(f"{ATOM}entry")}) == 2
-
-
-def test_parameters_of_other_lists_are_ignored_and_not_repeated(read, add):
-    for name in "ab":
-        add(f"https://{name}.example/")
-    feed = read("/feed?sort=none&uri=https://a.example/&other=1&limit=1&q=example")
-    addresses = [link.get("href") for link in feed.findall(f"{ATOM}link")]
-    assert len(feed.findall(f"{ATOM}entry")) == 1
-    assert "http://localhost/feed?q=example&limit=1&offset=1" in addresses
-    for address in addresses:
-        assert not re.search("sort|uri|other", address)
-
-
-def test_links_begin_with_the_prefix_or_the_configured_base_url(app, client, add):
-    id = add()["id"]
-    prefixed = app.get("/feed", extra_environ={"SCRIPT_NAME": "/my/marks"}, status=200).text
-    assert 'href="http://localhost/my/marks/feed"' in prefixed
-    assert f'href="http://localhost/my/marks/{id}"' in prefixed
-    based = client(base_url="https://marks.example/m").get("/feed", status=200).text
-    assert 'href="https://marks.example/m/feed"' in based
-    assert f'href="https://marks.example/m/{id}"' in based
-    assert "localhost" not in based
 
 
 def test_feed_readers_and_browsers_get_atom_and_others_406(app):

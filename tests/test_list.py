@@ -296,14 +296,6 @@ def test_links_repeat_the_parameters_of_a_list_and_no_others(app, seven, path):
         assert app.get(url, status=200).headers["X-Total-Count"] == "4"
 
 
-def test_page_links_begin_with_the_script_name_or_the_base_url(app, client, seven):
-    environ = {"SCRIPT_NAME": "/my/marks"}
-    next_url = links(app.get("/?limit=2", extra_environ=environ, status=200))["next"]
-    assert next_url.startswith("http://localhost/my/marks/?")
-    based = client(base_url="https://marks.example/m").get("/?limit=2", status=200)
-    assert "<https://marks.example/m/?" in based.headers["Link"]
-
-
 def test_a_list_without_limit_has_every_bookmark(app, data):
     write_files(data, 450)
     for name in ("json", "xbel", "csv", "text"):

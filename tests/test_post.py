@@ -69,14 +69,18 @@ def test_accept_selects_the_format_of_the_response(app):
     assert f'href="{URI}"' in response.text
 
 
-def test_location_begins_with_the_script_name_or_the_base_url(app, client):
-    prefixed = app.post_json(
-        "/", {"uri": URI}, extra_environ={"SCRIPT_NAME": "/my/marks"}, status=201
-    )
-    assert prefixed.headers["Location"] == f"http://localhost/my/marks/{prefixed.json['id']}"
-    other = client(base_url="https://marks.example/m/")
-    based = other.post_json("/", {"uri": "https://b.example/"}, status=201)
-    assert based.headers["Location"] == f"https://marks.example/m/{based.json['id']}"
+def test_addresses_begin_with_the_script_name_or_the_base_url(app, client):
+    for each, environ, base in (
+        (app, {"SCRIPT_NAME": "/my/marks"}, "http://localhost/my/marks"),
+        (client(base_url="https://marks.example/m/"), {}, "https://marks.example/m"),
+    ):
+        made = each.post_json("/", {"uri": base}, extra_environ=environ, status=201)
+        own = f"{base}/{made.json['id']}"
+        assert made.headers["Location"] == own
+        listed = each.get("/?limit=1&offset=1", extra_environ=environ, status=200)
+        assert f"<{base}/?" in listed.headers["Link"]
+        feed = each.get("/feed", extra_environ=environ, status=200).text
+        assert f'href="{base}/feed"' in feed and f'href="{own}"' in feed
 
 
 # --- Updating by uri ---

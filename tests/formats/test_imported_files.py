@@ -125,11 +125,3 @@ def test_a_post_without_an_address_is_named_by_its_description():
     data = b'<posts><post description="A title" tag="x"/></posts>'
     (entry,) = FILE_READERS["outline"](data)
     assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
-
-
-def test_a_record_of_opera_may_have_any_number_of_blank_lines():
-    large = "#URL\n\tURL=a:b\n" + "\n" * 1_200_000
-    text = f"Opera Hotlist version 2.0\n\n{large}#URL\n\tURL=a:c\n"
-    first, second = FILE_READERS["opera"](text.encode())
-    assert (first.place, first.fields) == (3, {"uri": "a:b"})
-    assert (second.place, second.fields) == (1_200_005, {"uri": "a:c"})

@@ -1,7 +1,7 @@
 """The pages as an installed app, and on a phone."""
 
 import json
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urljoin
 
 import pytest
 
@@ -26,20 +26,6 @@ def test_chromium_can_install_it(browser, serve, options):
     assert answer["installabilityErrors"] == []
     address, manifest = manifest_of(browser)
     assert urljoin(address, manifest["start_url"]) == f"{browser.address}/"
-
-
-def test_sharing_opens_the_filled_form(either):
-    either.open("/")
-    address, manifest = manifest_of(either)
-    target = manifest["share_target"]
-    names = target["params"]
-    shared = {names["title"]: "A title", names["text"]: "Read this: https://a.example/x"}
-    assert target["method"] == "GET"
-    either.open(f"{urljoin(address, target['action'])}?{urlencode(shared)}")
-    either.leave(either.find(".editor .primary").click)
-    (bookmark,) = either.stored()
-    assert (bookmark["uri"], bookmark["title"]) == ("https://a.example/x", "A title")
-    assert bookmark["description"] == "Read this"
 
 
 @pytest.mark.parametrize("is_empty", [True, False])

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -112,14 +111,6 @@ def test_an_added_and_a_removed_file_are_seen(address, data):
     assert titles(address) == {"a": "a", "b": "b", "c": "c"}
     assert ask(address, path="/d").status == 404
     assert ask(address).headers["ETag"] == before
-
-
-def test_a_file_restored_from_a_copy_is_seen(address, data, tmp_path):
-    copy = tmp_path / "copy.json"
-    shutil.copy2(file_of(data, "a"), copy)
-    assert put(address, "a", "New").status == 200
-    shutil.copy2(copy, file_of(data, "a"))
-    assert titles(address)["a"] == "a"
 
 
 def test_an_added_tombstone_hides_its_bookmark_and_a_removed_one_shows_it(address, data):
