@@ -49,7 +49,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     description = sent.text("description").strip()
     if description not in entry.bookmark.description:
         quote = editor.quote_checkbox(description)
-    parts = FormParts(notes=notes, checkbox=quote, focus="tags")
+    parts = FormParts(notes=notes, quote_checkbox=quote, focus="tags")
     main = notice + editor.edit_form(site, _with_sent_tags(entry, sent), parts)
     main += editor.delete_form(site, entry, sent.list_query)
     return write_page("You have this bookmark already", main, site)

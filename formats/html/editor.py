@@ -76,12 +76,14 @@ def _complete_address(text: str) -> str:
 
 
 class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
-    """The form of a bookmark."""
+    """The form of a bookmark, as it was sent or as it is to be shown."""
 
     id: str = ""  # Empty in a form that adds a bookmark.
     texts: Mapping[str, str] = {}  # By field name.
     unread: bool = False  # Whether it has the tag UNREAD, which is not in `texts`.
-    opened_digests: str = ""  # Such as `uri:1a2b title:3c4d`.
+    # Of the values that the form was opened with, such as `uri:1a2b title:3c4d`. A field with
+    # another value was changed by the user.
+    opened_digests: str = ""
     list_query: str | None = None  # The query of the list where the form was opened.
     closes_window: bool = False  # In the window of the bookmarklet.
 
@@ -208,24 +210,25 @@ def shown_version(entry: Entry) -> str:
 class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a form shows beside the fields of the bookmark."""
 
-    notes: Mapping[str, Note] = {}  # By field name.
-    focus: str = ""  # A field name.
-    checkbox: str = ""  # HTML.
+    notes: Mapping[str, Note] = {}  # By the name of the field below which they stand.
+    focus: str = ""  # The name of the field that has the focus.
+    quote_checkbox: str = ""  # HTML.
     save_label: str = "Save"
-    link: str = ""  # HTML beside the button.
+    link_beside_save: str = ""  # HTML.
 
 
 def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) -> str:
     """Return the HTML of a form that adds or changes a bookmark."""
-    content = _fields_html(site, form, parts)
-    content += parts.checkbox
-    content += _unread_checkbox(form)
-    content += submit_button(parts.save_label, f"{parts.link} {_cancel_link(site, form)}")
-    path = f"{site.path}/-/add"
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
+    else:
+        path = f"{site.path}/-/add"
     close = "1" if form.closes_window else ""
     hidden = [("_opened", form.opened_digests), ("close", close), ("_list", form.list_query)]
+    links = f"{parts.link_beside_save} {_cancel_link(site, form)}"
+    content = _fields_html(site, form, parts)
+    content += parts.quote_checkbox + _unread_checkbox(form)
+    content += submit_button(parts.save_label, links)
     # `autocomplete="off"` keeps browsers from restoring old texts on reload.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
 

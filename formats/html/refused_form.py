@@ -69,6 +69,7 @@ def _notes(problem: Problem) -> dict[str, Note]:
 
 
 def _not_saved(problem: Problem) -> str:
+    """Return the errors, or links to the wrong fields if the form has notes on all of them."""
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
@@ -81,15 +82,15 @@ def _not_saved(problem: Problem) -> str:
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the error page of a form, with a button to send it again."""
-    text = "<p>This is not done yet.</p>\n"
+    """Return the error page of a form, with a button to send it again if that can help."""
+    text = problem_html(problem)
     form = ""
-    if problem.status not in (404, 410):  # There is a bookmark to change.
+    is_bookmark_missing = problem.status in (404, 410)
+    if not is_bookmark_missing:
         form = _form_again(fields, path, problem, site)
-    if problem.is_outcome_unknown or not form:
-        text = ""
-    main = _alert(problem_html(problem) + text) + form
-    main += frame.list_link(site, fields.get("_list"))
+        if not problem.is_outcome_unknown:
+            text += "<p>This is not done yet.</p>\n"
+    main = _alert(text) + form + frame.list_link(site, fields.get("_list"))
     return frame.write_page(problem.heading, main, site)
 
 
@@ -133,7 +134,7 @@ def write_two_versions(
     stored_texts = texts_of(entry.bookmark)
     notes = {name: other_value("Saved now:", stored_texts[name]) for name in conflicts}
     keep = frame.link_button("Keep the saved version", f"{site.path}/{entry.bookmark.id}")
-    parts = FormParts(notes=notes, save_label="Save mine", link=keep)
+    parts = FormParts(notes=notes, save_label="Save mine", link_beside_save=keep)
     editor = edit_form(site, _merge(form, entry, changes), parts)
     text = (
         "<p>This bookmark was changed elsewhere. Where the two differ, the other version "

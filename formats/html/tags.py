@@ -137,21 +137,21 @@ def _item(site: Site, tag: str, count: int) -> str:
 
 
 def write_question(
-    old: TagCounts, existing: TagCounts, new: Sequence[str], total: int, site: Site
+    old: TagCounts, new: Sequence[str], existing: TagCounts, expected: int, site: Site
 ) -> str:
     """Return the page that asks before old tags are merged into new ones, or removed.
 
-    `existing`: the new tags that are in use. `total`: how many bookmarks will change.
+    `existing` are the new tags that bookmarks have already. The form sends `expected` back.
     """
     old_tags = [tag for tag, _ in old]
     if new:
         action = "merge"
-        text = _merge_text(old, existing, new)
+        text = _merge_text(old, new, existing)
     else:
         action = "delete"
-        text = _removal_text(old_tags, total)
+        text = _removal_text(old_tags, count=expected)
     hidden = [("tag", tag) for tag in old_tags]
-    hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(total))]
+    hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(expected))]
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
     button = frame.submit_button(_ACTIONS[action], cancel)
     form = frame.post_form(f"{site.path}/-/tags", hidden, button)
@@ -177,7 +177,7 @@ def _removal_text(tags: Sequence[str], count: int) -> str:
     return f"Remove {_names_html(tags)} from {number}? The bookmarks stay."
 
 
-def _merge_text(old: TagCounts, existing: TagCounts, new: Sequence[str]) -> str:
+def _merge_text(old: TagCounts, new: Sequence[str], existing: TagCounts) -> str:
     """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
     number = frame.number_of_bookmarks(sum([count for _, count in old]))
     old_tags = [tag for tag, _ in old]

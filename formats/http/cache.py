@@ -55,10 +55,8 @@ class ResponseCache:
         if key is None:
             return make_response(request)
         cached = self._responses.get(key)
-        if cached:
-            current_count = self.store.refresh()
-            if cached.change_count == current_count:
-                return cached.response
+        if cached and cached.change_count == self.store.refresh():
+            return cached.response
         # Read first, because the store may change while the response is made.
         change_count = self.store.change_count
         response = make_response(request)

@@ -114,6 +114,7 @@ def require_conditions(request: Request, resource: Resource | None) -> None:
 
 
 def _require_unchanged(request: Request, resource: Resource | None) -> None:
+    """Check If-Match, or else If-Unmodified-Since (RFC 9110 section 13.2.2)."""
     if_match = request.environ.get("HTTP_IF_MATCH")
     if if_match is not None:
         if not _matches(if_match, resource, accepts_weak=False):

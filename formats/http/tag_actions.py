@@ -61,17 +61,17 @@ def _count_tagged(entries: Sequence[Entry], tags: Sequence[str]) -> int:
 def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/tags: rename, merge or delete tags.
 
-    Asks for confirmation, again if the number of bookmarks has changed since.
+    Asks first, and again if the number of bookmarks with these tags has changed since.
     """
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if tag.strip()]
     new = _read_new_tags(fields)
-    used_old = _count_bookmarks(service.store, old)
-    used_new = _count_bookmarks(service.store, tags_without(new, old))
-    total = sum(count for _, count in used_old + used_new)
-    is_confirmed = fields.get("expected", "0") == str(total)
-    if used_old and not is_confirmed:
-        return respond_page(write_question(used_old, used_new, new, total, site))
+    old_counts = _count_bookmarks(service.store, old)
+    existing_counts = _count_bookmarks(service.store, tags_without(new, old))
+    total = sum(count for _, count in old_counts + existing_counts)
+    is_confirmed = fields.get("expected") == str(total)
+    if old_counts and not is_confirmed:
+        return respond_page(write_question(old_counts, new, existing_counts, total, site))
     reports = [replace_tag(service.store, tag, new) for tag in old]
     return see_other(_address_after(site, new, reports))
 
