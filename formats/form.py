@@ -72,7 +72,7 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[MultipartPa
     if not boundary:
         raise Malformed("The Content-Type of the multipart form has no boundary.")
     size = len(body)
-    # Larger parts would be written to temporary files.
+    # The parser writes parts beyond these limits to temporary files. No part is that large.
     parser = MultipartParser(
         BytesIO(body), boundary, part_limit=size, spool_limit=size, memory_limit=size
     )

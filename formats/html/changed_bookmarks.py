@@ -140,7 +140,7 @@ def _failed_html(changes: ChangedBookmarks, site: Site) -> str:
 
 
 def _reason(error: StorageError, participle: str) -> str:
-    """Return a text that follows a number of bookmarks."""
+    """Return what is said of such bookmarks: `left alone: ` and the error, for example."""
     if isinstance(error, _OUTCOME_UNKNOWN):
         return f"not known to be {participle}: {error}"
     if isinstance(error, Gone | NotFound):

@@ -154,7 +154,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_unread(tag: str) -> bool:
-    # Not `fold_tag`, which caches tags: a tag in a form may be huge.
+    # `fold_tag` would keep the tag in its cache, but a tag in a form may be huge.
     return tag.casefold() == UNREAD
 
 

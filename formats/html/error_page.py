@@ -40,8 +40,9 @@ _TEXTS_BY_BEGINNING = {
     "The format ": _WRONG_ADDRESS_TEXT,
     "Another writer ": "Another program is changing the bookmarks. Try again in a moment.",
 }
-# Patterns in the reason of an error, and what people read in their place. They make
-# `must be short: "long…" at index 1` to `must be short`: a form has one text for all tags.
+# Patterns in the reason of an error, and what people read in their place. For example,
+# `must be short: "long…" at index 1` becomes `must be short`, because a form has one text for
+# all tags.
 _WORDS_FOR_PEOPLE: Mapping[str, str] = {
     " at index [0-9]+$": "",
     ': ".*…"$': "",

@@ -192,7 +192,7 @@ def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
     return f"{e(listing.site.path)}/?{query}"
 
 
-# The result needs no HTML escaping.
+# Quoted text needs no HTML escaping.
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
@@ -223,7 +223,7 @@ class _ItemWriter:
         )
 
     def _meta(self, entry: Entry, edit_address: str) -> str:
-        # First, so that Tab goes from the title to the actions.
+        # The actions are first, so that Tab goes to them from the title.
         actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)

@@ -22,7 +22,7 @@ _HOST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Not javascript, which would run code in the page.
+# Links of other schemes are shown as text: javascript would run code in the page.
 _LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
@@ -68,7 +68,7 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def date_html(timestamp: str) -> str:
-    # No "yesterday", which would become wrong in a cached page.
+    # Pages are cached, so a relative date such as "yesterday" would become wrong.
     minute = timestamp[:16]
     year = timestamp[:4]
     month = _MONTHS[int(timestamp[5:7]) - 1]

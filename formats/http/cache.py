@@ -27,7 +27,7 @@ _KEY_VARIABLES = (
 )
 # Requests with these conditions are not cached.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
-# Whether the service has tokens, then the values of _KEY_VARIABLES.
+# Whether the service has tokens, and the values of _KEY_VARIABLES.
 _Key = tuple[bool | str | None, ...]
 
 
@@ -57,7 +57,8 @@ class ResponseCache:
         cached = self._responses.get(key)
         if cached and cached.change_count == self.store.refresh():
             return cached.response
-        # Read first, because the store may change while the response is made.
+        # If the store changes while the response is made, the next request sees another count
+        # than this one, and makes the response again.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))

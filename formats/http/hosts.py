@@ -25,7 +25,7 @@ from storage.store import Store
 
 # Each folder needs an inotify instance. By default, Linux allows a user 128.
 MAX_OPEN = 100
-# The name of the file `HOST.tokens` can have 255 bytes.
+# At most 248 characters, because the name of the file `HOST.tokens` has at most 255.
 _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
 
@@ -38,7 +38,7 @@ class FolderCaches:
         self._one_machine = one_machine
         self._keep_deleted = keep_deleted
         self._lock = threading.Lock()
-        # Least recently used first.
+        # The folder that was used last is at the end.
         self._caches: OrderedDict[Path, Caches] = OrderedDict()
 
     def get(self, folder: Path) -> Caches:
@@ -122,7 +122,8 @@ class HostApplication:
         file = self.root / f"{host}.tokens"
         tokens = self.access_control.tokens
         try:
-            # After an error, the shared tokens must not be used.
+            # `is_missing` returns False after an error. Then reading fails, too, so that the
+            # shared tokens do not open the folder.
             if not files.is_missing(file):
                 tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:

@@ -12,6 +12,7 @@ from storage.query import NEWEST_FIRST, Query, require_short
 from storage.search import KEYWORDS, OnlyTags, Search, parse_search
 from storage.store import Store
 
+# linkding shows flags in place of their tags, so a bookmark with only these is untagged.
 _KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
 _SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 _SORTS = {

@@ -54,7 +54,7 @@ def _apply_button(
 ) -> Response:
     changes = _act_on_all(service.store, ids, button, fields)
     if changes.all_failed:
-        # The last error has ended the work, if its outcome is unknown.
+        # If a disk error has ended the work, it is the last one, and the one to report.
         _, last_error = changes.failed[-1]
         raise last_error
     # After a deletion, the page offers to put the bookmarks back.

@@ -103,7 +103,7 @@ def import_file(service: Service, request: Request) -> Response:
     """POST /-/import: import a file and report the result."""
     format = negotiate(request, (formats.JSON, formats.HTML))
     require = functools.partial(require_conditions, request)
-    require(service.store.state())  # Before the file is read.
+    require(service.store.state())  # Refuse before the file is read.
     importer = Importer(service.store, require)
     report = importer.import_all(read_files(request))
     if format is formats.HTML:

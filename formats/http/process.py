@@ -19,7 +19,7 @@ WAITRESS_SETTINGS: Mapping[str, object] = {
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
-    # A larger response would keep its thread busy until it is sent.
+    # A response larger than this would keep its thread busy until it is sent.
     "outbuf_high_watermark": 1024**3,
     # A connection needs up to 3 of the usual 1,024 file descriptors.
     "connection_limit": 300,

@@ -78,7 +78,7 @@ def read_field(request: Request, field: str) -> object:
 def read_files(request: Request) -> Iterator[ImportedEntry]:
     """Read the file in the body, or the files in a form."""
     media_type, parameters = _check_type(request, formats.FILE_TYPES)
-    # A form also has boundaries and headers.
+    # The body of a form is larger than its files, because it also has boundaries and headers.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -96,7 +96,7 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     if format == "json":
         limit_json(data)
     entries = read_entries(data, format, file_name)
-    # Raise Malformed now if there are no entries.
+    # Read one entry now: a file without any raises Malformed before another one is imported.
     first = list(islice(entries, 1))
     return chain(first, entries)
 

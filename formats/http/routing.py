@@ -76,7 +76,7 @@ class Service:
         )
 
     def site_after_change(self, request: Request) -> Site:
-        """Return the site for a page about a change of this request, which it counts."""
+        """Return the site for a page that reports a change. It counts the bookmarks anew."""
         with suppress(StorageError):  # The page must be shown even if the store fails now.
             self.store.refresh()
         return self.site(request)
@@ -137,7 +137,7 @@ class Router:
         handler = route.handlers.get(method)
         if handler:
             return handler(service, request, **arguments)
-        if "id" in arguments:  # For a deleted bookmark, 410 and not 404 or 405.
+        if "id" in arguments:  # A deleted bookmark is 410 for every method.
             service.store.raise_if_deleted(arguments["id"])
         if not route.handlers:
             raise HTTPError(404, NOTHING_HERE_TEXT)

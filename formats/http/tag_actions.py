@@ -28,7 +28,8 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list, or ask before removing."""
     retagging = _read_retagging(fields)
     entries = service.store.select(retagging.query).entries
-    fields["expected"] = str(len(entries))  # An error page shows the current number.
+    # An error page shows the form again. It can be sent only with the current number.
+    fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     site = service.site(request)
     if fields["do"] == "ask":
