@@ -1,6 +1,5 @@
 """GET /tags lists all tags; POST /tags changes the tags of all selected bookmarks."""
 
-import json
 import time
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -260,17 +259,6 @@ def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of)
     question = app.post("/-/tags", {"tag": "a", "tags": "p, q"}, headers=PAGE, status=200)
     response = question.forms[1].submit(status=303)
     assert response.location == "http://localhost/?tag=p&changed=2&failed=1"
-
-
-def test_two_bookmarks_of_one_uri_are_both_changed_and_keep_unknown_fields(app, data, add, tags_of):
-    bookmark = add("x:5", tags=["twin"])
-    record = json.loads((data / "bookmarks" / f"{bookmark['id']}.json").read_text())
-    copy = data / "bookmarks" / "copy.json"
-    copy.write_text(json.dumps(record | {"id": "copy", "other": [1]}))
-    report = app.post_json("/tags", {"tag": "twin", "remove": "twin", "add": "x"}, status=200)
-    assert report.json["changed"] == 2
-    assert len(app.get("/?tag=x", status=200).json) == 2
-    assert json.loads(copy.read_text())["other"] == [1]
 
 
 @pytest.fixture

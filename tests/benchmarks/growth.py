@@ -9,7 +9,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from statistics import median
@@ -32,13 +32,14 @@ _TIMES = 5  # How often a fast request is sent; the median counts.
 def main() -> None:
     """Measure each size; print the table and the machine."""
     options = _options()
-    print(_line(_HEAD), _line(["---"] * len(_HEAD)), sep="\n")
+    rows = []
     for size in options.sizes:
         with tempfile.TemporaryDirectory(prefix="bookmarks-", dir=options.folder) as folder:
             data = collection.make(Path(folder, "data"), size)
-            print(_line([f"{size:,}", *_measure(data)]), flush=True)
+            rows.append([f"{size:,}", *_measure(data)])
+            print(*rows[-1], flush=True)
             machine = table.machine(data)
-    print(f"\n{machine}")
+    print(table.markdown(_HEAD, rows), machine, sep="\n")
 
 
 def _options() -> argparse.Namespace:
@@ -78,10 +79,6 @@ def _measure(data: Path) -> list[str]:
 
 def _time(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -48,8 +48,9 @@ def main() -> None:
         with servers.Server(command) as server:
             figures = _measure(server, hosts, options.max_open, options.visits)
         each = (figures.opened - figures.empty) / min(options.max_open, len(hosts))
-        print(_markdown(("what", "measured"), _measured(figures, each, options)))
-        print(_markdown(_HEAD, (_row(people, options, disk, inodes, each) for people in _PEOPLE)))
+        print(table.markdown(("what", "measured"), _measured(figures, each, options)))
+        rows = (_row(people, options, disk, inodes, each) for people in _PEOPLE)
+        print(table.markdown(_HEAD, rows))
         print(table.machine(Path(folder)), flush=True)  # Removing the folders takes long.
 
 
@@ -132,11 +133,6 @@ def _row(
 
 def _size_text(size: float) -> str:
     return f"{size / GB:,.1f} GB" if size >= GB else f"{size / MB:,.1f} MB"
-
-
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ def main() -> None:
     notes[1] = _how(bench)
     print("\n".join(notes))
     if options.markdown:
-        options.markdown.write_text(table.markdown(cells, notes))
+        text = table.markdown(table.HEAD, cells)
+        options.markdown.write_text("\n".join([text, *notes, ""]))
 
 
 def _options() -> argparse.Namespace:

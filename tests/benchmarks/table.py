@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -65,11 +65,10 @@ def line(cells: Sequence[str]) -> str:
     return f"{verdict:8} {what}\n{'':8} {goal}: {measured}"
 
 
-def markdown(rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
-    """Return the table as Markdown, followed by the notes."""
-    lines = [HEAD, ("---",) * len(HEAD), *rows]
-    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return table + "\n" + "".join(f"{note}\n" for note in notes)
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def machine(folder: Path) -> str:

@@ -259,13 +259,3 @@ def test_the_copy_keeps_a_bookmark_whose_file_became_unreadable(copy):
     (copy.service.data / "bookmarks" / "b.json").write_text("{")
     put(copy.service.address, "c")
     assert {id: fields for id, fields in copy.sync().items() if id != "c"} == copied
-
-
-def test_the_copy_is_written_only_with_the_token(serve, tmp_path, monkeypatch):
-    service = serve(BOOKMARKS_TOKEN=TOKEN)
-    copy = Copy(service.address, tmp_path)
-    with pytest.raises(subprocess.CalledProcessError):
-        copy.sync()
-    assert not copy.file.exists()
-    monkeypatch.setenv("TOKEN", TOKEN)
-    assert copy.sync() == {}

@@ -147,15 +147,6 @@ def limit_file_size(service):
     return service
 
 
-def test_a_body_that_cannot_be_buffered_on_disk_ends_its_connection_only(serve, connect):
-    service = limit_file_size(serve())
-    connection = connect(service)
-    with contextlib.suppress(ConnectionError):
-        connection.sendall(BODY.replace(b"1000", b"900000") + b"x" * 899_999)
-        assert connection.recv(1) == b""
-    assert response_seconds(connect(service)) < SOON_SECONDS
-
-
 def test_a_response_that_cannot_be_buffered_on_disk_is_aborted(serve, data, connect):
     fill(data, 60, 50_000)
     service = limit_file_size(serve())
