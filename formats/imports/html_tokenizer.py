@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from html.entities import html5
 from typing import NamedTuple
 
@@ -56,25 +57,35 @@ _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1
 
 _SURROGATES = range(0xD800, 0xE000)
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# Other unknown tags are text, such as `<int>` in `list<int>`.
-_DROPPED_TAGS = frozenset(
+# These format a text. The text is kept without them.
+_FORMATTING_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
 )
 
 
-class Token(NamedTuple):
-    """A tag with the text after it."""
+@dataclass(slots=True)
+class Token:
+    """A tag with the text after it, or the text before the first tag of a part."""
 
-    name: str  # Such as `a` or `/dt`, or "part" at the beginning of a part.
+    name: str  # Such as `a` or `/dt`, or "" before the first tag of a part.
     line: int
-    attributes: Mapping[str, str] = {}
-    is_unclosed: bool = False  # The tag has no `>`.
-    text: str = ""  # Up to the next token, not decoded.
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    is_unclosed: bool = False  # The part ends inside the tag.
+    # The text up to the next token, not decoded.
+    pieces_of_text: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces_of_text)
 
 
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
-    """Yield the tags of these names, and before those of each part a token "part"."""
+    """Yield a token for each tag with one of these names.
+
+    Each part of the text begins with a token without a name. So an entry that only ends at the next
+    token cannot reach into the next part.
+    """
     line = 1
     for part in _split_into_parts(text):
         yield from _tokenize_part(part, line, names)
@@ -90,49 +101,51 @@ def _split_into_parts(text: str) -> Iterator[str]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    token = Token("part", line)
-    texts: list[str] = []
-    end = 0  # Of the last tag.
+    token = Token("", line)
+    position = 0
     for tag in _find_tags(part, line, names):
-        texts.append(part[end : tag.start])
-        end = tag.end
+        token.pieces_of_text.append(part[position : tag.start])
+        position = tag.end
         if tag.name in names:
-            yield token._replace(text="".join(texts))
-            texts.clear()
-            is_unclosed = end == len(part) and not part.endswith(">")
+            yield token  # Its text is complete.
+            is_unclosed = tag.end == len(part) and not part.endswith(">")
             token = Token(tag.name, tag.line, tag.attributes, is_unclosed)
         elif tag.name in _LINE_BREAK_TAGS:
-            texts.append(_BREAK_MARK)
-    texts.append(part[end:])
-    yield token._replace(text="".join(texts))
+            token.pieces_of_text.append(_BREAK_MARK)
+    token.pieces_of_text.append(part[position:])
+    yield token
 
 
 class _Tag(NamedTuple):
     """A tag or comment, and its place in a part."""
 
-    name: str
+    name: str  # That of a comment begins with `!` or `?`.
     line: int  # Of the file.
     start: int
     end: int
-    attributes: Mapping[str, str] = {}
+    attributes: Mapping[str, str]
 
 
 def _find_tags(part: str, line: int, names: Container[str]) -> Iterator[_Tag]:
-    """Yield the tags that are not text, unlike the `<int>` in `list<int>`, and the comments."""
-    start = 0
-    end = 0
-    while match := _TAG.search(part, end):
-        line += part.count("\n", start, match.start())
+    """Yield the comments, the tags with these names, and the known tags that only format a text.
+
+    Other tags belong to the text, such as the `<int>` in `list<int>`.
+    """
+    position = 0
+    counted_up_to = 0  # The line breaks before this position are counted in `line`.
+    while match := _TAG.search(part, position):
         start = match.start()
-        end = match.end()
+        position = match.end()
+        line += part.count("\n", counted_up_to, start)
+        counted_up_to = start
         name = match[1].lower()
         is_comment = name.startswith(("!", "?"))
-        is_known = name in names or name in _LINE_BREAK_TAGS
+        is_formatting = name in _LINE_BREAK_TAGS or name.removeprefix("/") in _FORMATTING_TAGS
         if is_comment:
-            yield _Tag(name, line, start, end)
-        elif is_known or name.removeprefix("/") in _DROPPED_TAGS:
-            attributes, end = _parse_attributes(part, end)
-            yield _Tag(name, line, start, end, attributes)
+            yield _Tag(name, line, start, position, {})
+        elif name in names or is_formatting:
+            attributes, position = _parse_attributes(part, position)
+            yield _Tag(name, line, start, position, attributes)
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:

@@ -1,8 +1,7 @@
 """Read the HTML bookmark files of browsers and services."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping
 
 from formats.charset import decode
 from formats.imports.dates import parse_date
@@ -56,16 +55,25 @@ def declared_charset(data: bytes) -> str:
     return meta[1].decode("ascii", "replace")
 
 
-# An entry is a link, perhaps with a description: `<DT><A HREF="a:b">title</A> <DD>text`.
-_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_LISTS = frozenset("dl ul ol".split())
-_ENDS_OF_LISTS = frozenset("/dl /ul /ol".split())
-# These tags end the text before them, but not the entry. All others end it, too.
-_TAGS_IN_ENTRY = frozenset("dd /a /dd /dt /body /html".split())
-# In a description, these do not end an entry either: they are dropped, and their text is kept.
-_MARKUP_IN_DESCRIPTION = frozenset("a /a ul /ul ol /ol".split())
-_OTHER_TAGS = frozenset("a dt hr /h1 /h2 /h3 /h4 /h5 /h6".split())
-_ALL_TAGS = _HEADINGS | _LISTS | _ENDS_OF_LISTS | _TAGS_IN_ENTRY | _OTHER_TAGS
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_LISTS = ("dl", "ul", "ol")
+_ENDS_OF_LISTS = ("/dl", "/ul", "/ol")
+# These may stand between a link and its description: `<DT><A HREF="a:b">title</A></DT> <DD>text`.
+_TAGS_BEFORE_DESCRIPTION = ("/a", "/dt", "/dd", "/body", "/html")
+# In a description, these are markup: `<DD>See <A HREF="c:d">this link</A>, too`.
+_MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
+# These end the text before them, and have no other effect.
+_ENDS_OF_TEXT = ("dt", "/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
+_ALL_TAGS = frozenset(
+    (
+        *("a", "dd", "hr"),
+        *_HEADINGS,
+        *_LISTS,
+        *_ENDS_OF_LISTS,
+        *_TAGS_BEFORE_DESCRIPTION,
+        *_ENDS_OF_TEXT,
+    )
+)
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -76,97 +84,96 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     yield from _Reader(text).read()
 
 
-class _Item(NamedTuple):
-    """A link with its description, or another tag."""
+class _Tokens:
+    """The tokens of a file. The next one can be examined before it is taken."""
 
-    tag: Token
-    description: str
-    is_cut_off: bool = False  # The file ends inside the tag.
+    def __init__(self, tokens: Iterator[Token]) -> None:
+        self._tokens = tokens
+        self._next = next(tokens, None)
 
+    def is_at_end(self) -> bool:
+        return self._next is None
 
-def _split_into_items(tokens: Iterator[Token]) -> Iterator[_Item]:
-    current = next(tokens)
-    description: list[str] = []
-    is_in_description = False
-    for token in tokens:
-        if token.name == "dd":
-            is_in_description = current.name == "a"  # The description of a folder is dropped.
-        elif token.name not in _MARKUP_IN_DESCRIPTION:
-            is_in_description = False
-        if is_in_description:
-            description.append(token.text)
-        elif token.name not in _TAGS_IN_ENTRY:
-            yield _Item(current, "".join(description))
-            current = token
-            description = []
-    yield _Item(current, "".join(description), is_cut_off=current.is_unclosed)
+    def take(self) -> Token | None:
+        """Return the next token, or None at the end of the file."""
+        token = self._next
+        self._next = next(self._tokens, None)
+        return token
+
+    def take_if_named(self, names: Collection[str]) -> Token | None:
+        """Return the next token if it has one of these names. Leave any other token."""
+        if self._next and self._next.name in names:
+            return self.take()
+        return None
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._tokens = _Tokens(tokenize(text, _ALL_TAGS))
         self._has_linkding_title = _LINKDING_TITLE in text[:_MAX_EXAMINED_CHARACTERS]
         self._folders = Folders()
-        self._heading_of_next_list: Token | None = None
-        self._heading_may_be_file_title = True
+        self._first_heading: Token | None = None
 
     def read(self) -> Iterator[ImportedEntry]:
-        for item in _split_into_items(tokenize(self._text, _ALL_TAGS)):
-            tag = item.tag
+        heading_of_next_list: Token | None = None
+        while tag := self._tokens.take():
             if tag.name == "a":
-                yield self._read_entry(item)
+                yield self._read_entry(tag)
             elif tag.name == "hr":
                 yield ignored_entry(tag.line)  # A separator.
             elif tag.name in _HEADINGS:
-                self._heading_of_next_list = tag
+                heading_of_next_list = tag
+                if self._first_heading is None:
+                    self._first_heading = tag
             elif tag.name in _LISTS:
-                self._open_folder(tag.name)
+                self._folders.open(self._tags_of_list(tag.name, heading_of_next_list))
+                heading_of_next_list = None
             elif tag.name in _ENDS_OF_LISTS:
                 self._folders.close_one()
 
-    def _open_folder(self, list_name: str) -> None:
-        tags: Tags = ()
-        if self._heading_of_next_list:
-            tags = self._tags_of_heading(self._heading_of_next_list, list_name)
-            self._heading_may_be_file_title = False
-            self._heading_of_next_list = None
-        self._folders.open(tags)
-
-    def _tags_of_heading(self, heading: Token, list_name: str) -> Tags:
-        if self._heading_may_be_file_title and heading.name == "h1" and list_name == "dl":
+    def _tags_of_list(self, list_name: str, heading: Token | None) -> Tags:
+        """Return the tags that the entries of a list get from its heading."""
+        if heading is None:
+            return ()
+        name = decode_one_line(heading.text)
+        if list_name != "dl":
+            return list_tags(name)  # Pocket and Instapaper write <UL> and <OL>.
+        is_title_of_file = heading is self._first_heading and heading.name == "h1"
+        if is_title_of_file:
             return ()
         # Most programs write all folders inside one outer <DL>.
         is_top_level = self._folders.depth < 2
-        name = decode_one_line(heading.text)
-        if _is_created_by_browser(heading, name, is_top_level):
-            return ()
-        if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
-            return ("unread",)
-        if list_name == "dl":
-            return folder_tags(name, is_top_level)
-        return list_tags(name)  # Pocket and Instapaper write <UL> and <OL>.
+        return _tags_of_folder(heading, name, is_top_level)
 
-    def _read_entry(self, item: _Item) -> ImportedEntry:
-        link = item.tag
+    def _read_entry(self, link: Token) -> ImportedEntry:
+        description = self._take_description()
         if is_firefox_query(link.attributes.get("href")):
             return ignored_entry(link.line)  # Firefox exports saved searches as links.
-        fields = self._read_fields(item)
-        if item.is_cut_off:
+        fields = self._read_fields(link, description)
+        if link.is_unclosed and self._tokens.is_at_end():
             return ImportedEntry(link.line, fields, CUT_OFF)
         return entry_with_uri(link.line, fields)
 
-    def _read_fields(self, item: _Item) -> Fields:
-        attributes = {
-            name: unescape(value).strip() for name, value in item.tag.attributes.items()
-        }
-        title = decode_one_line(item.tag.text)
-        description = decode_text(item.description)
+    def _take_description(self) -> str:
+        """Return the description of the link before the next token, or ""."""
+        texts: list[str] = []
+        while tag := self._tokens.take_if_named(("dd", *_TAGS_BEFORE_DESCRIPTION)):
+            if tag.name == "dd":
+                texts.append(tag.text)
+                while markup := self._tokens.take_if_named(_MARKUP_IN_DESCRIPTION):
+                    texts.append(markup.text)
+        return decode_text("".join(texts))
+
+    def _read_fields(self, link: Token, description: str) -> Fields:
+        attributes = {name: unescape(value).strip() for name, value in link.attributes.items()}
         if self._is_from_linkding(attributes):
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
-        members = attributes | {"title": title, "description": description}
-        fields = read_fields(members.items(), split_tags, self._folders.tags)
-        _read_dates(attributes, fields)
+        values = attributes | {"title": decode_one_line(link.text), "description": description}
+        for name in ("add_date", "last_modified"):
+            # In other formats, a number before 1990 or in the future is not taken for a date.
+            values[name] = parse_date(attributes.get(name, "")) or ""
+        fields = read_fields(values.items(), split_tags, self._folders.tags)
         _read_own_attributes(attributes, fields)
         return fields
 
@@ -175,14 +182,6 @@ class _Reader:
         if names == _OLDER_LINKDING_ATTRIBUTES:
             return self._has_linkding_title
         return names == _LINKDING_ATTRIBUTES
-
-
-def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
-    """Set the dates. `read_fields` has left out dates before 1990 or in the future."""
-    for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
-        date = parse_date(attributes.get(attribute, ""))
-        if date:
-            fields[field] = date
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:
@@ -202,6 +201,14 @@ _BROWSER_FOLDER_ATTRIBUTES = (
     "bookmarks_menu",
     "places_root",
 )
+
+
+def _tags_of_folder(heading: Token, name: str, is_top_level: bool) -> Tags:
+    if _is_created_by_browser(heading, name, is_top_level):
+        return ()
+    if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
+        return ("unread",)
+    return folder_tags(name, is_top_level)
 
 
 def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> bool:
