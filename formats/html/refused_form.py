@@ -73,8 +73,8 @@ def _not_saved(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
-    other_fields = [name for name in wrong_fields if name not in LABELS]
-    if other_fields or not wrong_fields:
+    are_all_in_form = all(name in LABELS for name in wrong_fields)
+    if not wrong_fields or not are_all_in_form:
         return "<p>Not saved yet.</p>\n" + problem_html(problem)
     links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in wrong_fields]
     fields = ", ".join(links)

@@ -1,6 +1,6 @@
 """The page of all tags, and the questions before tags are merged or removed."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formats.html import frame
@@ -179,26 +179,26 @@ def _removal_text(tags: Sequence[str], count: int) -> str:
 
 def _merge_text(old: TagCounts, new: Sequence[str], existing: TagCounts) -> str:
     """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
-    number = frame.number_of_bookmarks(sum([count for _, count in old]))
     old_tags = [tag for tag, _ in old]
-    folded_old_tags = set(map(fold, old_tags))
-    existing_counts = {fold(tag): count for tag, count in existing}
-    targets = [_target_html(tag, folded_old_tags, existing_counts) for tag in new]
-    target = " and ".join(targets)
+    number = frame.number_of_bookmarks(sum(count for _, count in old))
+    target = _target_html(new, old_tags, existing)
     return f"Merge {_names_html(old_tags)} ({number}) into {target}?"
 
 
-def _target_html(
-    tag: str, folded_old_tags: Set[str], existing_counts: Mapping[str, int]
-) -> str:
-    name = _name_html(tag)
-    folded_tag = fold(tag)
-    if folded_tag in existing_counts:
-        number = frame.number_of_bookmarks(existing_counts[folded_tag])
-        return f"{name}, which {number} have already"
-    if folded_tag in folded_old_tags:
-        return name
-    return f"{name}, a new tag"
+def _target_html(new: Sequence[str], old_tags: Sequence[str], existing: TagCounts) -> str:
+    folded_old_tags = set(map(fold, old_tags))
+    existing_counts = {fold(tag): count for tag, count in existing}
+    targets = []
+    for tag in new:
+        name = _name_html(tag)
+        if fold(tag) in existing_counts:
+            number = frame.number_of_bookmarks(existing_counts[fold(tag)])
+            targets.append(f"{name}, which {number} have already")
+        elif fold(tag) in folded_old_tags:
+            targets.append(name)
+        else:
+            targets.append(f"{name}, a new tag")
+    return " and ".join(targets)
 
 
 def _names_html(tags: Sequence[str]) -> str:
