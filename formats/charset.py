@@ -5,8 +5,8 @@ import re
 
 import webencodings
 
-# `surrogateescape` decodes invalid bytes to these characters.
-_SURROGATES = re.compile("[\udc80-\udcff]+")
+# `surrogateescape` decodes a byte that is not UTF-8, such as 0xE9, to U+DCE9.
+_BYTES_THAT_ARE_NOT_UTF_8 = re.compile("[\udc80-\udcff]+")
 
 
 def decode(data: bytes, label: str = "") -> str:
@@ -15,41 +15,43 @@ def decode(data: bytes, label: str = "") -> str:
     Without a known charset, read UTF-8, and other bytes as windows-1252. Undecodable bytes
     become U+FFFD.
     """
-    codec = _choose_codec(data, label)
+    codec = _codec_other_than_utf_8(data, label)
     if codec:
         text = data.decode(codec, "replace")
-    elif _is_utf_8(data):  # Much faster than the way below.
-        text = data.decode("utf-8-sig")
     else:
-        text = data.decode("utf-8-sig", "surrogateescape")
-        text = _SURROGATES.sub(_decode_windows_1252, text)
+        text = _decode_utf_8_or_windows_1252(data)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
     """Return how many bytes `decode` would guess to be windows-1252."""
-    if _choose_codec(data, label) or _is_utf_8(data):
+    if _codec_other_than_utf_8(data, label):
         return 0
-    text = data.decode("utf-8-sig", "surrogateescape")
-    return sum(map(len, _SURROGATES.findall(text)))
+    valid = data.decode("utf-8", "ignore").encode()
+    return len(data) - len(valid)
 
 
-def _is_utf_8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def _codec_other_than_utf_8(data: bytes, label: str) -> str:
+    """Return the codec for a byte order mark or a declared charset.
 
-
-def _choose_codec(data: bytes, label: str) -> str:
-    """Return the declared codec, or "" to try UTF-8 first."""
+    Return "" for UTF-8 and without a known charset.
+    """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    if data.startswith(codecs.BOM_UTF8):
+        return ""
     codec = find_codec(label)
-    if codec == "utf-8" or data.startswith(codecs.BOM_UTF8):
+    if codec == "utf-8":
         return ""
     return codec
+
+
+def _decode_utf_8_or_windows_1252(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("utf-8-sig", "surrogateescape")
+        return _BYTES_THAT_ARE_NOT_UTF_8.sub(_decode_windows_1252, text)
 
 
 def _decode_windows_1252(surrogates: re.Match[str]) -> str:

@@ -13,8 +13,10 @@ from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# The epochs of Unix and Windows.
+# The epochs of Unix and Windows. Programs write them for an unknown date.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
+# A bookmark may have these dates. With a leading zero, imports do not take them for unknown.
+_TEXTS_OF_EPOCHS = {"0": "00", f"-{SECONDS_FROM_1601_TO_1970}": f"-0{SECONDS_FROM_1601_TO_1970}"}
 _FIELDS_OF_FORMAT = ("uri", "title", "description", "created", "modified")
 # Fields that the format lacks, except for the id.
 OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in ("id", *_FIELDS_OF_FORMAT))
@@ -63,16 +65,14 @@ def _entry(bookmark: Bookmark) -> str:
 def _seconds(timestamp: str) -> str:
     since_epoch = datetime.fromisoformat(timestamp[:19]) - EPOCH
     seconds = str(int(since_epoch.total_seconds()))
-    if seconds in TEXTS_OF_UNKNOWN_DATES:
-        # Imports take `0` for an unknown date, but not `00`. `zfill` keeps a minus first.
-        return seconds.zfill(len(seconds) + 1)
-    return seconds
+    return _TEXTS_OF_EPOCHS.get(seconds, seconds)
 
 
 def _href(uri: str) -> str:
     href = _escape(uri)
     if is_firefox_query(uri):
-        # Imports skip `place:`, so hide the colon.
+        # Imports ignore links to `place:`, which Firefox writes for its queries. They do not
+        # ignore `place&#58;`, so that this bookmark is read again.
         return href.replace(":", "&#58;", 1)
     return href
 

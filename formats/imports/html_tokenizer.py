@@ -83,8 +83,8 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    Each part of the text begins with a token without a name. So an entry that only ends at the next
-    token cannot reach into the next part.
+    Each part of the text begins with a token without a name. It ends the entry of the part before,
+    which need not have an end tag.
     """
     line = 1
     for part in _split_into_parts(text):

@@ -28,19 +28,20 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders = Folders()
-    trash_depth: int | None = None  # The number of folders around the trash.
+    # The number of open folders at which the trash is closed, or None outside the trash.
+    end_of_trash: int | None = None
     for record in _records(text):
         if record.kind == "-":
             folders.close_one()
-            if folders.depth == trash_depth:
-                trash_depth = None
+            if folders.depth == end_of_trash:
+                end_of_trash = None
         elif record.kind == "#FOLDER":
             members = dict(record.members)
-            if members.get("TRASH FOLDER") == "YES" and trash_depth is None:
-                trash_depth = folders.depth
+            if members.get("TRASH FOLDER") == "YES" and end_of_trash is None:
+                end_of_trash = folders.depth
             name = members.get("NAME", "")
             folders.open(folder_tags(name, is_top_level=folders.depth == 0))
-        elif record.kind in _IGNORED_RECORDS or trash_depth is not None:
+        elif record.kind in _IGNORED_RECORDS or end_of_trash is not None:
             yield ignored_entry(record.line)
         else:
             fields = read_fields(record.members, split_tags, folders.tags)
