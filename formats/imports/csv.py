@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -39,13 +39,9 @@ _NumberedLines = Iterator[tuple[int, str]]
 
 class _Row(NamedTuple):
     first_line: int
-    lines: list[str]  # Several if a quoted cell has line breaks.
+    text: str
     cells: list[str]
-    error: str  # Why cells are missing or may be wrong.
-
-    @property
-    def text(self) -> str:
-        return "".join(self.lines).rstrip("\n")
+    error: str = ""  # Why cells are missing or may be wrong.
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -55,7 +51,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not is_header(header):
         raise Malformed("No column in the first line has a name for the address, such as url.")
     delimiter, names = _split_header(header)
-    table = _Table(names)
+    table = _Table(names, delimiter)
     for row in _read_rows(lines, delimiter, len(names)):
         yield table.read_entry(row)
     yield from table.unused_values.entries()
@@ -94,21 +90,16 @@ def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_R
     for number, line in lines:
         if line.isspace():
             continue
-        # If a quoted cell has line breaks, this takes its further lines from `lines`.
-        row = _take_row(number, line, lines, delimiter)
+        row_lines = _RowLines(line, lines)
+        row = _parse_row(number, row_lines, delimiter)
         if row.error:
-            yield row._replace(lines=[line])
+            yield row
             # An unclosed quotation mark may have joined other rows, so read them singly.
-            yield from _read_single_lines(row.lines[1:], number + 1, delimiter, width)
-        elif _is_cut_off(row, width):
+            yield from _read_single_lines(row_lines.taken[1:], number + 1, delimiter, width)
+        elif len(row.cells) < width and not row.text.endswith("\n"):
             yield row._replace(cells=[], error=CUT_OFF)
         else:
             yield row
-
-
-def _is_cut_off(row: _Row, width: int) -> bool:
-    has_line_end = row.lines[-1].endswith("\n")
-    return len(row.cells) < width and not has_line_end
 
 
 def _read_single_lines(
@@ -117,46 +108,55 @@ def _read_single_lines(
     for number, line in enumerate(lines, first_number):
         if line.isspace():
             continue
-        row = _take_row(number, line, (), delimiter)
+        row = _parse_row(number, _RowLines(line, rest_of_file=iter(())), delimiter)
         if not row.error and len(row.cells) < width:
             row = row._replace(cells=[], error=_PART_OF_ROW_TEXT)
         yield row
 
 
-def _take_row(
-    number: int, line: str, further_lines: Iterable[tuple[int, str]], delimiter: str
-) -> _Row:
-    """Read the row that begins with `line`, and take the further lines of its quoted cells."""
-    row_lines: list[str] = []
-    lines = _keep_lines(chain([(number, line)], further_lines), row_lines)
-    error = ""
+class _TooLarge(Exception):
+    """The lines of a row are larger than MAX_ENTRY."""
+
+
+class _RowLines:
+    """The lines of one row: csv.reader takes the first, and more while a quoted cell is open."""
+
+    def __init__(self, first_line: str, rest_of_file: _NumberedLines) -> None:
+        self.taken: list[str] = []
+        self._size = 0
+        self._lines = chain([(0, first_line)], rest_of_file)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        _, line = next(self._lines)
+        self.taken.append(line)
+        self._size += len(line)
+        if self._size > MAX_ENTRY:  # csv.reader holds the GIL for the whole row.
+            raise _TooLarge
+        return line
+
+
+def _parse_row(number: int, lines: _RowLines, delimiter: str) -> _Row:
+    """Return the row. If it has an error, its text is the first line alone."""
     try:
         cells = next(csv.reader(lines, delimiter=delimiter, strict=True))
-    except Malformed as too_large:  # Raised by `_keep_lines`.
-        cells = []
-        error = str(too_large)
+    except _TooLarge:
+        return _Row(number, lines.taken[0], [], TOO_LARGE)
     except csv.Error as misplaced_quote:
-        # Without `strict`, csv.reader accepts any quotation marks. Read the first line alone.
-        cells = next(csv.reader([line], delimiter=delimiter))
+        # Without `strict`, csv.reader accepts any quotation marks.
+        cells = next(csv.reader(lines.taken[:1], delimiter=delimiter))
         error = f"has a misplaced quotation mark: {misplaced_quote}"
-    return _Row(number, row_lines, cells, error)
-
-
-def _keep_lines(lines: _NumberedLines, kept: list[str]) -> Iterator[str]:
-    """Yield the lines of a row, and append each to `kept`. Raises Malformed for a large row."""
-    size = 0
-    for _, line in lines:
-        kept.append(line)
-        size += len(line)
-        if size > MAX_ENTRY:  # csv.reader holds the GIL for the whole row.
-            raise Malformed(TOO_LARGE)
-        yield line
+        return _Row(number, lines.taken[0], cells, error)
+    return _Row(number, "".join(lines.taken), cells)
 
 
 class _Table:
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], delimiter: str) -> None:
         self.unused_values = UnusedValues()
         self._names = names
+        self._delimiter = delimiter
         self._is_own_export = _COLUMNS_OF_EVERY_OWN_EXPORT <= set(names) <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
@@ -168,14 +168,12 @@ class _Table:
         self._count_unused(row.cells)
         fields = self._fields_of_cells(row.cells)
         if row.error:
-            return _entry_with_misplaced_quote(row, fields)
-        return self._entry_of_row(row, fields)
-
-    def _entry_of_row(self, row: _Row, fields: Fields) -> ImportedEntry:
-        width = len(self._names)
+            if not _is_uri_certain(str(fields.get("uri", "")), row, self._delimiter):
+                return _skip(row, row.error)
+            fields[NOTE] = row.error
         # Some programs omit empty cells at the end.
-        if len(row.cells) < width and not _has_uri_on_one_line(fields):
-            return _skip(row, f"has {len(row.cells)} cells, not {width}")
+        elif len(row.cells) < len(self._names) and not _has_uri_on_one_line(fields):
+            return _skip(row, f"has {len(row.cells)} cells, not {len(self._names)}")
         entry = entry_with_uri(row.first_line, fields)
         if entry.skip_reason:
             return _skip(row, entry.skip_reason)
@@ -201,34 +199,27 @@ def _has_uri_on_one_line(fields: Fields) -> bool:
     return uri.strip() != "" and "\n" not in uri
 
 
-def _entry_with_misplaced_quote(row: _Row, fields: Fields) -> ImportedEntry:
-    if _is_intact(str(fields.get("uri", "")), row):
-        return ImportedEntry(row.first_line, {**fields, NOTE: row.error})
-    return _skip(row, row.error)
+def _is_uri_certain(uri: str, row: _Row, delimiter: str) -> bool:
+    """Return whether the uri of a row with a misplaced quotation mark is a whole cell.
 
+    It is one if it stands between two delimiters, alone or in its own quotation marks:
 
-def _is_intact(uri: str, row: _Row) -> bool:
-    """Return whether the uri is intact although a quotation mark is misplaced."""
+    row             the uri read    certain
+    a:1,"open       a:1             yes
+    "a:1","open     a:1             yes
+    "a:1"x,T        a:1x            no
+    T,"a:1,x        a:1,x           no
+    """
     if not URI.fullmatch(uri):
         return False
-    if '"' in uri:  # As in `https://a.example/"b`.
-        return False
-    if uri not in row.text:  # As in `"https://a.example/"b`, read as `https://a.example/b`.
-        return False
-    has_unclosed_quote = row.text.count('"') % 2 == 1
-    is_last_cell = row.cells[-1].strip() == uri
-    if has_unclosed_quote and is_last_cell:  # It may be several, as in `A,"https://a.example/,b`.
-        return False
-    return True
+    text = f"{delimiter}{row.text.strip()}{delimiter}"
+    cell = f"{delimiter}{uri}{delimiter}"
+    quoted_cell = f'{delimiter}"{uri}"{delimiter}'
+    return cell in text or quoted_cell in text
 
 
 def _skip(row: _Row, reason: str) -> ImportedEntry:
-    text = ", ".join(filter(None, row.cells))
-    if row.error:  # The cells are missing or may be wrong.
-        text = row.text
-    if len(row.lines) > 1:
-        reason = f"{reason}, up to line {row.first_line + len(row.lines) - 1}"
-    return ImportedEntry(row.first_line, {"title": text}, reason)
+    return ImportedEntry(row.first_line, {"title": row.text.strip()}, reason)
 
 
 def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> Fields:
