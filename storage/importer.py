@@ -30,7 +30,8 @@ MAX_PATH_LENGTH = 1_000
 
 # Skip reasons.
 IGNORED = "is no bookmark"  # The entry is a separator or the like.
-NOT_READ = "is not read"  # No bookmark: `fields` has numbers of unread values by name.
+# The entry is a note on values that are not read: `fields` has their numbers by name.
+NOT_READ = "is not read"
 
 NOTE = "note"  # The field for a note about values that were not read.
 

@@ -20,7 +20,6 @@ _BUILT_IN_FOLDERS = (
 _READING_LISTS = ("reading list", "com.apple.readinglist")
 # In Pocket, Instapaper and Raindrop.
 _TAGS_OF_SERVICE_LISTS = {
-    "unsorted": (),
     "unread": ("unread",),
     "starred": ("starred",),
     "archive": ("archived",),
@@ -51,7 +50,7 @@ def list_tags(name: str) -> Tags:
 class Heading(NamedTuple):
     """A heading in a text file."""
 
-    level: int
+    depth: int  # The number of headings around it: 1 in `## Cities`.
     text: str
     tags: Tags  # For the entries below it.
 

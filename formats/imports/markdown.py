@@ -60,10 +60,10 @@ def read_heading(line: str) -> Heading | None:
     match = _HEADING.fullmatch(line)
     if not match:
         return None
-    level = len(match[1])
+    depth = len(match[1]) - 1
     name = match[2].rstrip("# ")
     text = _LINK.sub(r"\g<title>", _PICTURE.sub("", name))
-    return Heading(level, name, folder_tags(text, is_top_level=level == 1))
+    return Heading(depth, name, folder_tags(text, is_top_level=depth == 0))
 
 
 def find_links(line: str) -> Iterator[Fields]:

@@ -29,10 +29,10 @@ def read_heading(line: str) -> Heading | None:
     match = _HEADING.fullmatch(line)
     if not match:
         return None
-    level = len(match["stars"])
+    depth = len(match["stars"]) - 1
     name, own_tags = _split_own_tags(match["text"])
-    tags = folder_tags(_without_brackets(name), is_top_level=level == 1)
-    return Heading(level, match["text"], (*tags, *own_tags))
+    tags = folder_tags(_without_brackets(name), is_top_level=depth == 0)
+    return Heading(depth, match["text"], (*tags, *own_tags))
 
 
 def find_links(line: str) -> Iterator[Fields]:

@@ -77,7 +77,7 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
         is_rule = not any(map(str.isalnum, line))  # Such as `---`.
         if is_rule:
             substitute = ignored_entry(number)
-        yield from _entries_or(substitute, _entries_of_line(number, line, ()))
+        yield from _entries_of_line(number, line, tags=(), substitute=substitute)
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
@@ -105,25 +105,18 @@ def _read_document(
     for number, line in lines:
         heading = read_heading(line)
         if heading:
-            level = heading.level - 1
-            headings.close_to(level)
-            yield from _entries_of_line(number, heading.text, headings.tags)
-            headings.open_at(level, heading.tags)
+            headings.close_to(heading.depth)
+            yield from _entries_of_line(number, heading.text, headings.tags, substitute=None)
+            headings.open_at(heading.depth, heading.tags)
         else:
-            entries = _entries_of_line(number, line, headings.tags)
-            yield from _entries_or(ignored_entry(number), entries)
+            substitute = ignored_entry(number)
+            yield from _entries_of_line(number, line, headings.tags, substitute)
 
 
-def _entries_or(
-    substitute: ImportedEntry, entries: Iterator[ImportedEntry]
+def _entries_of_line(
+    number: int, line: str, tags: Tags, substitute: ImportedEntry | None
 ) -> Iterator[ImportedEntry]:
-    """Yield the entries, or the substitute if there are none."""
-    yield next(entries, substitute)
-    yield from entries
-
-
-def _entries_of_line(number: int, line: str, tags: Tags) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link of a line, or a skipped one for text that may be a link."""
+    """Yield an entry for each link of a line, or `substitute` if there is no link."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -133,8 +126,12 @@ def _entries_of_line(number: int, line: str, tags: Tags) -> Iterator[ImportedEnt
         if tags:
             fields["tags"] = [*fields.get("tags", []), *tags]
         yield entry_with_uri(number, fields)
-    if not has_link and "://" in line:
+    if has_link:
+        return
+    if "://" in line:
         yield ImportedEntry(number, {"uri": line}, _AMBIGUOUS_TEXT)
+    elif substitute:
+        yield substitute
 
 
 def _refuse_table(lines: list[str]) -> None:
