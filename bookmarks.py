@@ -133,24 +133,25 @@ def _respond_value(request: Request, format: Format, entry: Entry, field: str) -
 
 def tags(service: Service, request: Request) -> Response:
     """GET /tags: all tags and how many bookmarks each has."""
-    parameters = query_parameters(request)
-    format = negotiate(request, TAGS_FORMATS, parameters)
-    if format is formats.JSON:
-        return _respond_tags_json(service, request)
-    counts, untagged, state = service.store.tag_counts()
-    page = write_tags(counts, untagged, service.view(request, parameters))
-    return respond(request, format, state, [page.encode()])
+    return _respond_tags(service, request, TAGS_FORMATS)
 
 
 def tags_json(service: Service, request: Request) -> Response:
     """GET /tags.json: all tags as JSON."""
-    negotiate(request, [formats.JSON], query_parameters(request))
-    return _respond_tags_json(service, request)
+    return _respond_tags(service, request, [formats.JSON])
 
 
-def _respond_tags_json(service: Service, request: Request) -> Response:
-    counts, _, state = service.store.tag_counts()
-    return respond(request, formats.JSON, state, [json.write_tags(counts)])
+def _respond_tags(
+    service: Service, request: Request, allowed: Sequence[Format]
+) -> Response:
+    parameters = query_parameters(request)
+    format = negotiate(request, allowed, parameters)
+    counts, state = service.store.tag_counts()
+    if format is formats.JSON:
+        body = json.write_tags(counts)
+    else:
+        body = write_tags(counts, service.view(request, parameters)).encode()
+    return respond(request, format, state, [body])
 
 
 def description(service: Service, request: Request) -> Response:

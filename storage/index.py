@@ -1,19 +1,18 @@
 """All bookmarks in memory, by id, uri and tag."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from storage.bookmark import PRIVATE, Bookmark, Tombstone
-from storage.numbers import Numbers
+from storage.numbers import number_of_id
 
 _EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
-UNTAGGED = ""  # Stands for the tag of bookmarks without tags.
 _VERSION_MODULUS = 1 << 128
 
 
@@ -61,7 +60,7 @@ class TombstoneEntry(msgspec.Struct, frozen=True, gc=False, eq=False):
 
 
 Item = Entry | TombstoneEntry
-_Sorted = TypeVar("_Sorted", Entry, TombstoneEntry)
+_T = TypeVar("_T")
 
 sort_key_of: Callable[[Item], str] = attrgetter("sort_key")
 
@@ -73,35 +72,42 @@ class State(msgspec.Struct, frozen=True):
     changed_at: float  # The latest ctime, in Unix seconds.
 
 
-class SortedList(Generic[_Sorted]):
-    """A list, oldest first, copied on write: what `read` returned never changes."""
+class SortedList(Generic[_T]):
+    """A list, sorted by a key, copied on write: what `read` returned never changes."""
 
-    __slots__ = ("_items", "_has_readers")
+    __slots__ = ("_items", "_key", "_has_readers")
 
-    def __init__(self, sorted_items: list[_Sorted]) -> None:
-        self._items: list[_Sorted] = sorted_items
+    def __init__(self, sorted_items: list[_T], key: Callable[[_T], Any]) -> None:
+        self._items = sorted_items
+        self._key = key
         self._has_readers = False
 
     def __len__(self) -> int:
         return len(self._items)
 
     @property
-    def first(self) -> _Sorted:
+    def first(self) -> _T:
         return self._items[0]
 
-    def read(self) -> Sequence[_Sorted]:
+    def read(self) -> Sequence[_T]:
         self._has_readers = True
         return self._items
 
-    def add(self, item: _Sorted) -> None:
-        self._copy_for_readers()
-        insort(self._items, item, key=sort_key_of)
+    def find(self, key: Any) -> Sequence[_T]:
+        """Return the items that have this key."""
+        start = bisect_left(self._items, key, key=self._key)
+        stop = bisect_right(self._items, key, start, key=self._key)
+        return self._items[start:stop]
 
-    def remove(self, item: _Sorted) -> None:
+    def add(self, item: _T) -> None:
         self._copy_for_readers()
-        # Sort keys are unique: all times have the same length, and ids differ.
-        index = bisect_left(self._items, item.sort_key, key=sort_key_of)
-        del self._items[index]
+        insort(self._items, item, key=self._key)
+
+    def remove(self, item: _T) -> None:
+        self._copy_for_readers()
+        # Other items may have the same key.
+        first = bisect_left(self._items, self._key(item), key=self._key)
+        del self._items[self._items.index(item, first)]
 
     def _copy_for_readers(self) -> None:
         if self._has_readers:
@@ -121,11 +127,12 @@ class Index:
         entries.sort(key=sort_key_of)
         tombstones = [item for item in items.values() if isinstance(item, TombstoneEntry)]
         tombstones.sort(key=sort_key_of)
-        self._entries = SortedList(entries)
-        self._tombstones = SortedList(tombstones)
+        self._entries = SortedList(entries, sort_key_of)
+        self._tombstones = SortedList(tombstones, sort_key_of)
         self._by_tag = _group_by_tag(entries)
         self._by_uri_key = _group_by_uri_key(entries)
-        self._numbers = Numbers(items)
+        # A list needs less memory than a dictionary.
+        self._ids_by_number = SortedList(sorted(items, key=number_of_id), number_of_id)
 
         # `change` adds a new item's version to this sum, and subtracts an old item's.
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
@@ -165,10 +172,10 @@ class Index:
 
     def ids_of_number(self, number: int) -> Sequence[str]:
         """Return the ids of bookmarks and tombstones that have this number."""
-        return self._numbers.ids_of(number)
+        return self._ids_by_number.find(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:
-        """Return the bookmarks that have this folded tag; for UNTAGGED, those without tags."""
+        """Return the bookmarks that have this folded tag."""
         if tag not in self._by_tag:
             return ()
         return self._by_tag[tag].read()
@@ -181,12 +188,11 @@ class Index:
 
     @property
     def number_of_tags(self) -> int:
-        return len(self._by_tag) - (UNTAGGED in self._by_tag)
+        return len(self._by_tag)
 
     def tag_counts(self) -> list[tuple[str, int]]:
         """Return all tags, spelled as in the oldest bookmark, most used first."""
         counts = {tag: len(entries) for tag, entries in self._by_tag.items()}
-        counts.pop(UNTAGGED, None)
         result = []
         for tag, count in _most_used(counts):
             oldest = self._by_tag[tag].first
@@ -201,9 +207,9 @@ class Index:
         if new:
             self._add(id, new)
         if new and not old:
-            self._numbers.add(id)
+            self._ids_by_number.add(id)
         if old and not new:
-            self._numbers.remove(id)
+            self._ids_by_number.remove(id)
         self._change_public(id, new)
 
     def _add(self, id: str, item: Item) -> None:
@@ -218,8 +224,8 @@ class Index:
         self._entries.add(item)
         same_uri = [*self.of_uri_key(item.uri_key), item]
         self._by_uri_key[item.uri_key] = sorted(same_uri, key=sort_key_of)
-        for tag in _tags_of(item):
-            self._by_tag.setdefault(tag, SortedList([])).add(item)
+        for tag in item.tags:
+            self._by_tag.setdefault(tag, SortedList([], sort_key_of)).add(item)
 
     def _remove(self, id: str, item: Item) -> None:
         del self.items[id]
@@ -235,7 +241,7 @@ class Index:
             self._by_uri_key[item.uri_key] = same_uri
         else:
             del self._by_uri_key[item.uri_key]
-        for tag in _tags_of(item):
+        for tag in item.tags:
             self._by_tag[tag].remove(item)
             if not self._by_tag[tag]:
                 del self._by_tag[tag]
@@ -252,16 +258,12 @@ class Index:
             self._cached_public.change(id, new)
 
 
-def _tags_of(entry: Entry) -> Sequence[str]:
-    return entry.tags or (UNTAGGED,)
-
-
 def _group_by_tag(sorted_entries: Iterable[Entry]) -> dict[str, SortedList[Entry]]:
     lists: dict[str, list[Entry]] = defaultdict(list)
     for entry in sorted_entries:
-        for tag in _tags_of(entry):
+        for tag in entry.tags:
             lists[tag].append(entry)
-    return {tag: SortedList(lists[tag]) for tag in lists}
+    return {tag: SortedList(lists[tag], sort_key_of) for tag in lists}
 
 
 def _group_by_uri_key(sorted_entries: Iterable[Entry]) -> dict[str, list[Entry]]:

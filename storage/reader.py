@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from storage.errors import NotFound
 from storage.follower import Follower
-from storage.index import UNTAGGED, Entry, Index, State, count_tags
+from storage.index import Entry, Index, State, count_tags
 from storage.public import PublicFollower
 from storage.query import Query
 from storage.selection import Selection, TagCountCache, TagCounts, candidates
@@ -82,12 +82,11 @@ class Reader:
             self._cached_change_count = self._follower.change_count
         return self._cached_tag_counts
 
-    def tag_counts(self) -> tuple[TagCounts, int, State]:
-        """Return the tags (most used first), the number of untagged bookmarks, and the state."""
+    def tag_counts(self) -> tuple[TagCounts, State]:
+        """Return the tags, most used first, and the state."""
         with self._follower.mutex:
             index = self._refresh_for_list()
-            untagged = index.count(UNTAGGED)
-            return index.tag_counts(), untagged, self._follower.state
+            return index.tag_counts(), self._follower.state
 
     @property
     def change_count(self) -> int:

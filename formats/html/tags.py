@@ -24,7 +24,7 @@ _ACTIONS = {"merge": "Merge", "delete": "Delete"}
 _PAGE_SIZE = 500  # Browsers are slow with thousands of tags.
 
 
-def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
+def write_tags(counts: TagCounts, view: View) -> str:
     """Return the page. The most used tags come first in `counts`."""
     selected = _selected(counts, view.values)
     total = len(selected)
@@ -34,7 +34,7 @@ def write_tags(counts: TagCounts, untagged_count: int, view: View) -> str:
     begin = frame.begin("Tags", view.site, current="tags")
     head = frame.list_head("Tags", frame.number_of(total, "tag"))
     notice = frame.changed_notice(view.values)
-    controls = _controls(view, counts, untagged_count)
+    controls = _controls(view, counts)
     bar = _bar(view.site)
     content = _content(view.site, counts, selected[offset : offset + _PAGE_SIZE])
     pages = _page_links(view, offset, total)
@@ -82,12 +82,13 @@ def _bar(site: Site) -> str:
     )
 
 
-def _controls(view: View, counts: TagCounts, untagged_count: int) -> str:
+def _controls(view: View, counts: TagCounts) -> str:
     path = f"{view.site.path}/tags"
     words = view.values.get("q", "").strip()
     sort_links = _sort_links(view, path)
     once = _once_link(view, path, counts)
-    untagged = _untagged_link(view.site, untagged_count)
+    untagged_address = with_query(f"{view.site.path}/", [("q", "!untagged")])
+    untagged = frame.link("Untagged", untagged_address, is_current=False)
     return f"""\
 <form class="controls" action="{e(path)}">
 <label class="unseen" for="filter">Filter</label>\
@@ -115,11 +116,6 @@ def _once_link(view: View, path: str, counts: TagCounts) -> str:
     number = sum(count == 1 for _, count in counts)
     label = f"Used once <span>{number:,}</span>"
     return frame.link(label, f"{path}?once=1", is_current="once" in view.values)
-
-
-def _untagged_link(site: Site, number: int) -> str:
-    address = with_query(f"{site.path}/", [("q", "!untagged")])
-    return frame.link(f"Untagged <span>{number:,}</span>", address, is_current=False)
 
 
 def _item(site: Site, tag: str, count: int) -> str:

@@ -119,7 +119,7 @@ def add_tag(service: Service, request: Request) -> Response:
 
 def _tags(store: Store) -> list[str]:
     """Return all tags but those that linkding shows as flags."""
-    counts, _untagged, _state = store.tag_counts()
+    counts, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
 
 
