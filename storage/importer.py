@@ -24,7 +24,6 @@ from storage.transaction import Transaction
 
 # The limits of a report.
 MAX_REPORTED_ENTRIES = 10_000
-MAX_LINKED_BOOKMARKS = 100
 MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000
 
@@ -47,7 +46,6 @@ class ImportedEntry(NamedTuple):
 
 
 class _Imported(NamedTuple):
-    bookmark: Bookmark
     change: Literal["created", "updated", "unchanged"]
     notes: list[str]  # About values that were changed or left out.
 
@@ -93,7 +91,6 @@ class Importer:
 
     def __init__(self, store: Store, check_state: StateCheck | None = None) -> None:
         self.report = ImportReport()
-        self.first_created: list[Bookmark] = []  # At most MAX_LINKED_BOOKMARKS.
         self._store = store
         self._check_state = check_state
 
@@ -137,8 +134,6 @@ class Importer:
     def _report_stored(self, imported: _Imported) -> None:
         if imported.change == "created":
             self.report.created += 1
-            if len(self.first_created) < MAX_LINKED_BOOKMARKS:
-                self.first_created.append(imported.bookmark)
         elif imported.change == "updated":
             self.report.updated += 1
         else:
@@ -174,17 +169,16 @@ def _import_one(transaction: Transaction, entry: ImportedEntry) -> _Imported:
     fields, notes = _clean_entry(entry.fields)
     before = transaction.holder(fields["uri"])
     if before is None:
-        created = create(fields, _choose_id(transaction, fields))
-        transaction.put(created)
-        return _Imported(created, "created", notes)
+        transaction.put(create(fields, _choose_id(transaction, fields)))
+        return _Imported("created", notes)
     after = merge(before.bookmark, fields)
     transaction.put(after, before)
     if not _has_all_tags(after, fields):
         notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
     # `merge` returns the same object if nothing changes.
     if after is before.bookmark:
-        return _Imported(after, "unchanged", notes)
-    return _Imported(after, "updated", notes)
+        return _Imported("unchanged", notes)
+    return _Imported("updated", notes)
 
 
 def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:

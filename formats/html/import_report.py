@@ -2,18 +2,15 @@
 
 from formats.html.error_page import people_text
 from formats.html.frame import e, list_link, number_of, write_page
-from formats.html.parts import host_html, page_link
 from formats.listing import Site
-from storage.importer import Importer, ImportReport
+from storage.importer import ImportReport
 
 
-def write(importer: Importer, site: Site) -> str:
-    report = importer.report
+def write(report: ImportReport, site: Site) -> str:
     summary = _summary(report)
     entries = _entries(report)
     not_read = _not_read(report)
-    created = _created(importer, site)
-    main = f'<p role="status">{summary}</p>\n{entries}{not_read}{created}{list_link(site)}'
+    main = f'<p role="status">{summary}</p>\n{entries}{not_read}{list_link(site)}'
     return write_page("Imported", main, site)
 
 
@@ -46,20 +43,6 @@ def _not_read(report: ImportReport) -> str:
         names.append(f"<bdi>{e(name)}</bdi> ({values})")
     all_names = ", ".join(names)
     return f"<p>Not read: {all_names}</p>\n"
-
-
-def _created(importer: Importer, site: Site) -> str:
-    linked = importer.first_created
-    if not linked:
-        return ""
-    items = ""
-    for bookmark in linked:
-        items += f"<li>{page_link(bookmark, site)} {host_html(bookmark.uri)}</li>\n"
-    more = ""
-    number_of_others = importer.report.created - len(linked)
-    if number_of_others:
-        more = f"<p>And {number_of_others:,} more.</p>\n"
-    return f'<h2>Added</h2>\n<ol>\n{items}</ol>\n{more}'
 
 
 def _summary(report: ImportReport) -> str:

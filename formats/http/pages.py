@@ -104,10 +104,9 @@ def import_file(service: Service, request: Request) -> Response:
     format = negotiate(request, (formats.JSON, formats.HTML))
     require = functools.partial(require_conditions, request)
     require(service.store.state())  # Refuse before the file is read.
-    importer = Importer(service.store, require)
-    report = importer.import_all(read_files(request))
+    report = Importer(service.store, require).import_all(read_files(request))
     if format is formats.HTML:
-        return respond_page(import_report.write(importer, service.site_after_change(request)))
+        return respond_page(import_report.write(report, service.site_after_change(request)))
     return respond_with(format.media_type, json.write_value(report))
 
 
