@@ -119,26 +119,25 @@ class Transaction:
             if not is_stored and number not in self._put_numbers:
                 return id
 
-    def add(self, bookmark: Bookmark, restored_content: bytes = b"") -> Entry:
-        """Store a new bookmark, with the unknown members of `restored_content`.
-
-        Raises Conflict, Gone, Unreadable or Invalid.
-        """
-        if self.find(bookmark.id):
-            raise Conflict(bookmark.id)
-        return self._put(bookmark, restored_content, before=None)
-
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
-        """Store a bookmark in place of `before`, or as a new bookmark.
+        """Store a bookmark in place of `before`, or a new bookmark with an unused id.
 
-        Raises Conflict, Gone, Unreadable, Busy, or Invalid if the file would be too large.
+        Keeps the unknown members of `before`. Raises Conflict, Unreadable, Busy, or Invalid
+        if the file would be too large.
         """
         if before is None:
-            return self.add(bookmark)
+            return self._put(bookmark, b"", before=None)
         if bookmark is before.bookmark:
             self._ids_to_sync.add(bookmark.id)
             return before
         return self._put(bookmark, self._content_of(before), before)
+
+    def put_restored(self, bookmark: Bookmark, deleted_content: bytes) -> Entry:
+        """Store a deleted bookmark with an unused id and the unknown members of its file.
+
+        Raises Conflict, Unreadable, or Invalid if the file would be too large.
+        """
+        return self._put(bookmark, deleted_content, before=None)
 
     def _content_of(self, entry: Entry) -> bytes:
         earlier_put = self._put_by_id.get(entry.bookmark.id)

@@ -95,8 +95,6 @@ def test_a_transaction_sees_its_own_changes(store, a):
         assert folder.holder("x:new").bookmark.id == "b"
         with pytest.raises(Conflict):
             folder.put(bookmark("c", uri="x:new"))
-        with pytest.raises(Conflict):
-            folder.put(bookmark("b", uri="x:b"))
     assert [b.uri for b in bookmarks_of(store)] == ["x:new", "https://a.example/"]
 
 
@@ -228,7 +226,6 @@ def test_an_error_of_one_file_affects_only_its_bookmark(
     for access in (
         lambda: other.get("a"),
         lambda: find(other, "a"),
-        lambda: put_bookmark(other, bookmark("a")),
     ):
         with pytest.raises(Unreadable, match=os.strerror(number)):
             access()
