@@ -6,7 +6,14 @@ from functools import partial
 import msgspec
 
 from storage.batch import Done, Failed, Outcome, StateCheck, change_in_batches
-from storage.bookmark import Fields, clean_value, cut_and_replace_unprintable, fold_tag, update
+from storage.bookmark import (
+    Fields,
+    clean_value,
+    cut_and_replace_unprintable,
+    fold_tag,
+    unique_tags,
+    update,
+)
 from storage.errors import BadQuery, Invalid, PreconditionFailed
 from storage.index import Entry
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
@@ -25,7 +32,7 @@ class Retagging(msgspec.Struct, frozen=True):
     expected: int | None = None  # The number of bookmarks that the client has seen.
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the tags after the change. The result may repeat tags."""
+        """Return the changed tags. A renamed tag keeps its place, others are added last."""
         removed = {fold_tag(tag) for tag in self.remove}
         is_renaming = len(self.remove) == len(self.add) == 1
         changed: list[str] = []
@@ -33,8 +40,8 @@ class Retagging(msgspec.Struct, frozen=True):
             if fold_tag(tag) not in removed:
                 changed.append(tag)
             elif is_renaming:
-                changed += self.add
-        return [*changed, *self.add]
+                changed.append(self.add[0])
+        return unique_tags([*changed, *self.add])
 
     def require_expected(self, matched: int) -> None:
         """Raise PreconditionFailed if another number was expected."""
