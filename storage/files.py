@@ -123,8 +123,9 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """A new file, which gets its name when it is published.
 
-    The end of the `with` block discards an unpublished file. Methods raise Full or
-    Unavailable.
+    Until then it has no name, so that a crash leaves nothing behind, or a temporary name
+    where the file system needs one. The end of the `with` block discards an unpublished
+    file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
@@ -174,13 +175,12 @@ class Staged:
             except FileExistsError:
                 raise Busy(_NAME_TAKEN_TEXT) from None
             except OSError as error:
-                lacks_hard_links = error.errno in _ERRORS_WITHOUT_HARD_LINKS
-                if self._has_temporary_name and lacks_hard_links:
-                    self._rename_to_new_name()
-                else:
+                has_no_hard_links = error.errno in _ERRORS_WITHOUT_HARD_LINKS
+                if not (self._has_temporary_name and has_no_hard_links):
                     raise
+                self._rename_without_replacing()
 
-    def _rename_to_new_name(self) -> None:
+    def _rename_without_replacing(self) -> None:
         if not is_missing(self._name, self._folder):
             raise Busy(_NAME_TAKEN_TEXT)
         self._rename()
@@ -272,18 +272,28 @@ def sync(descriptors: Sequence[int]) -> None:
 
 
 def file_system(descriptor: int) -> str:
-    """Return a type such as `ext4`. Raises OSError."""
+    """Return the type of a folder's file system, such as `ext4`, or "" if it is unknown.
+
+    Raises OSError.
+    """
     if sys.platform != "linux":
         return ""
-    info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    _, _, rest = info.partition("mnt_id:")
-    mount_id = rest.partition("\n")[0].strip()
-    # A line is like `24 … - ext4 …` (proc_pid_mountinfo(5)).
+    mount_id = _mount_id(descriptor)
     mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
     for line in mounts.splitlines():
+        # `24 1 8:1 / / rw - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5))
         mount, _, type_and_source = line.partition(" - ")
-        if mount.startswith(f"{mount_id} "):
+        if mount.split()[0] == mount_id:
             return type_and_source.split()[0]
+    return ""
+
+
+def _mount_id(descriptor: int) -> str:
+    info = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    for line in info.splitlines():
+        name, _, value = line.partition(":")
+        if name == "mnt_id":
+            return value.strip()
     return ""
 
 

@@ -50,7 +50,7 @@ class Follower:
 
     def _forget_files(self) -> None:
         self.index = Index({})
-        # Of the folder that the index was read from.
+        # The identity of the folder that the index was read from.
         self.folder_identity = self.watch.first_folder_identity
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)

@@ -269,10 +269,7 @@ def _group_by_tag(sorted_entries: Iterable[Entry]) -> dict[str, SortedList[Entry
 def _group_by_uri_key(sorted_entries: Iterable[Entry]) -> dict[str, list[Entry]]:
     lists: dict[str, list[Entry]] = {}
     for entry in sorted_entries:
-        if entry.uri_key in lists:
-            lists[entry.uri_key].append(entry)
-        else:
-            lists[entry.uri_key] = [entry]
+        lists.setdefault(entry.uri_key, []).append(entry)
     return lists
 
 

@@ -132,12 +132,17 @@ class Transaction:
             return before
         return self._put(bookmark, self._content_of(before), before)
 
-    def put_restored(self, bookmark: Bookmark, deleted_content: bytes) -> Entry:
-        """Store a deleted bookmark with an unused id and the unknown members of its file.
+    def put_restored(
+        self, bookmark: Bookmark, deleted_id: str, deleted_content: bytes
+    ) -> Entry:
+        """Store a deleted bookmark with an unused id, and remove its old file later.
 
-        Raises Conflict, Unreadable, or Invalid if the file would be too large.
+        Keeps the unknown members of the old file. Raises Conflict, Unreadable, or Invalid if
+        the file would be too large.
         """
-        return self._put(bookmark, deleted_content, before=None)
+        entry = self._put(bookmark, deleted_content, before=None)
+        self._ids_to_clean_up.append(deleted_id)
+        return entry
 
     def _content_of(self, entry: Entry) -> bytes:
         earlier_put = self._put_by_id.get(entry.bookmark.id)
@@ -174,10 +179,6 @@ class Transaction:
         if not self._keeps_deleted:
             self._ids_to_clean_up.append(entry.bookmark.id)
 
-    def remove_restored(self, id: str) -> None:
-        """Remove a restored bookmark's old file later."""
-        self._ids_to_clean_up.append(id)
-
     def erase(self, id: str) -> None:
         """Remove a deleted bookmark's file later."""
         self._ids_to_erase.append(id)
@@ -190,9 +191,9 @@ class Transaction:
         with ExitStack() as opened:  # Closes all files at the end.
             bookmarks = self._stage_bookmarks(opened)
             tombstones = self._stage_tombstones(opened)
-            bookmark_files = [staged.descriptor for _, staged in bookmarks]
+            bookmark_files = [staged.descriptor for staged in bookmarks.values()]
             bookmark_files += self._open_unchanged(opened)
-            tombstone_files = [staged.descriptor for _, staged in tombstones]
+            tombstone_files = [staged.descriptor for staged in tombstones.values()]
             # Before they have names: a power cut must not leave a name without content.
             files.sync(bookmark_files + tombstone_files)
             if bookmark_files:
@@ -201,19 +202,21 @@ class Transaction:
                 self._sync_folder_later(self.folders.open_tombstones(), tombstone_files[0])
             self._publish_staged(bookmarks, tombstones)
 
-    def _stage_bookmarks(self, opened: ExitStack) -> list[tuple[_Put, files.Staged]]:
-        staged = []
+    def _stage_bookmarks(self, opened: ExitStack) -> dict[str, files.Staged]:
+        """Return a new file for each id."""
+        staged = {}
         for id, put in self._put_by_id.items():
             file = files.Staged(self.folders.bookmarks, id + SUFFIX, put.file_content)
-            staged.append((put, opened.enter_context(file)))
+            staged[id] = opened.enter_context(file)
         return staged
 
-    def _stage_tombstones(self, opened: ExitStack) -> list[tuple[Entry, files.Staged]]:
-        staged = []
+    def _stage_tombstones(self, opened: ExitStack) -> dict[str, files.Staged]:
+        """Return a new file for each id."""
+        staged = {}
         for id, entry in self._deleted_by_id.items():
             content = encode(Tombstone(id, now(), private=not entry.is_public))
             file = files.Staged(self.folders.open_tombstones(), id + SUFFIX, content)
-            staged.append((entry, opened.enter_context(file)))
+            staged[id] = opened.enter_context(file)
         return staged
 
     def _open_unchanged(self, opened: ExitStack) -> list[int]:
@@ -232,33 +235,33 @@ class Transaction:
 
     def _publish_staged(
         self,
-        bookmarks: list[tuple[_Put, files.Staged]],
-        tombstones: list[tuple[Entry, files.Staged]],
+        bookmarks: dict[str, files.Staged],
+        tombstones: dict[str, files.Staged],
     ) -> None:
         try:
-            self._publish_bookmarks(bookmarks)
-            self._publish_tombstones(tombstones)
+            for id, staged in bookmarks.items():
+                self._publish_bookmark(self._put_by_id[id], staged)
+            for id, staged in tombstones.items():
+                self._publish_tombstone(self._deleted_by_id[id], staged)
         except StorageError as error:
             if not self._has_published:
                 raise
             message = f"{error} Some of the changes may be stored."
             raise OutcomeUnknown(message) from error
 
-    def _publish_bookmarks(self, bookmarks: list[tuple[_Put, files.Staged]]) -> None:
-        for put, staged in bookmarks:
-            if put.stored:
-                self._require_unchanged(put.stored)
-                staged.publish()
-            else:
-                staged.publish_new()
-            self._has_published = True
-            put.entry.changed_at = staged.changed_at
-
-    def _publish_tombstones(self, tombstones: list[tuple[Entry, files.Staged]]) -> None:
-        for entry, staged in tombstones:
-            self._require_unchanged(entry)
+    def _publish_bookmark(self, put: _Put, staged: files.Staged) -> None:
+        if put.stored:
+            self._require_unchanged(put.stored)
+            staged.publish()
+        else:
             staged.publish_new()
-            self._has_published = True
+        self._has_published = True
+        put.entry.changed_at = staged.changed_at
+
+    def _publish_tombstone(self, deleted: Entry, staged: files.Staged) -> None:
+        self._require_unchanged(deleted)
+        staged.publish_new()
+        self._has_published = True
 
     def sync(self) -> None:
         """Make the names of the published files durable. Raises OutcomeUnknown."""

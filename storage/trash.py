@@ -164,9 +164,7 @@ def restore(transaction: Transaction, id: str) -> Entry:
     # Clients that ask for recent changes must find the bookmark.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=transaction.mint(), modified=modified)
-    entry = transaction.put_restored(bookmark, content)
-    transaction.remove_restored(id)
-    return entry
+    return transaction.put_restored(bookmark, id, content)
 
 
 def erase(transaction: Transaction, id: str) -> None:

@@ -98,6 +98,8 @@ class Watch:
 
     def _open(self) -> None:
         self.close()
+        # Read before the folders are watched: if one is replaced meanwhile, the next call
+        # notices that its identity has changed.
         self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
             raise Unavailable(
