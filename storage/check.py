@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -97,48 +97,51 @@ class _BookmarkChecker:
         self._name_by_uri_key: dict[str, str] = {}
         self._id_by_number = {number_of_id(id): id for id in tombstone_by_id}
 
-    def check(self, path: Path) -> Iterator[Finding]:
+    def check(self, path: Path) -> list[Finding]:
         finding = _check_name(path)
-        tombstone = self._tombstone_by_id.get(path.stem)
         if finding:
-            yield finding
-        elif tombstone:
+            return [finding]
+        tombstone = self._tombstone_by_id.get(path.stem)
+        if tombstone:
             has_expired = tombstone.deleted <= self._last_expired
-            yield from _check_deleted(path, has_expired)
-        else:
-            yield from self._check_bookmark(path)
+            return _check_deleted(path, has_expired)
+        return self._check_bookmark(path)
 
-    def _check_bookmark(self, path: Path) -> Iterator[Finding]:
+    def _check_bookmark(self, path: Path) -> list[Finding]:
         try:
             bookmark = _decode(path, decode_bookmark)
         except _INVALID_FILE as error:
-            yield Finding(path, f"is no valid bookmark: {error}", _HOW_TO_RESTORE)
-            return
+            problem = f"is no valid bookmark: {error}"
+            return [Finding(path, problem, _HOW_TO_RESTORE)]
         if bookmark is None:
-            return
+            return []
+        findings = []
         key = uri_key(bookmark.uri)
         first_name = self._name_by_uri_key.setdefault(key, path.name)
         if first_name != path.name:
             problem = f"has the same uri as {first_name}"
-            yield Finding(path, problem, "delete one of the two")
+            findings.append(Finding(path, problem, "delete one of the two"))
         number = number_of_id(path.stem)
         first_id = self._id_by_number.setdefault(number, path.stem)
         if first_id != path.stem:
             problem = f"has an id with the same number as {first_id}"
-            yield Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True)
+            findings.append(Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True))
+        return findings
 
 
-def _check_deleted(path: Path, has_expired: bool) -> Iterator[Finding]:
+def _check_deleted(path: Path, has_expired: bool) -> list[Finding]:
     problem = "belongs to a deleted bookmark"
     try:
         bookmark = _decode(path, decode_bookmark)
     except _INVALID_FILE:  # The user may still need the file.
-        yield Finding(path, problem, "move it away, because it is no valid bookmark")
-        return
-    if bookmark:
-        yield Finding(
+        return [Finding(path, problem, "move it away, because it is no valid bookmark")]
+    if bookmark is None:
+        return []
+    return [
+        Finding(
             path, problem, _HOW_TO_REMOVE, is_safe_to_remove=has_expired, is_in_trash=True
         )
+    ]
 
 
 def _check_name(path: Path) -> Finding | None:

@@ -45,7 +45,7 @@ class Follower:
     def reset(self) -> None:
         """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
-        self._has_lost_events = False  # Then all files must be compared.
+        self._has_lost_events = False  # If so, the next refresh compares all files.
         self._forget_files()
 
     def _forget_files(self) -> None:
@@ -123,7 +123,8 @@ class Follower:
     def _read_changed_files(self, events: Sequence[str] | None) -> None:
         if self.folder_identity != self.watch.first_folder_identity:
             self._forget_files()
-        # Before files are read, so that a change meanwhile gives the folder a later time.
+        # Before files are read: a change meanwhile gives the folder a later time than the
+        # noted one, so that the next refresh moves `state`.
         self._note_ctimes_of_folders()
         if events is None or self._has_lost_events:
             changed = self._compare_files()
@@ -191,7 +192,7 @@ class Follower:
                 if item is not self.index.items.get(id):
                     changed[id] = item
         finally:
-            # After an error too: the files read before it are not read again.
+            # Also after an error: the files that were read before it are not read again.
             if changed:
                 self._change_index(changed)
 
