@@ -276,7 +276,7 @@ def test_a_list_is_paged_with_absolute_links(app, post):
     page = app.get("/api/bookmarks/?limit=2&offset=2&q=example").json
     assert page["count"] == 5
     assert len(page["results"]) == 2
-    address = "http://localhost/api/bookmarks/?limit=2&q=example&offset="
+    address = "http://localhost/api/bookmarks/?q=example&limit=2&offset="
     links = (page["next"], page["previous"])
     assert [link.replace(":80", "") for link in links] == [f"{address}4", f"{address}0"]
     assert len(app.get(page["next"]).json["results"]) == 1

@@ -60,13 +60,10 @@ def _respond_page(
     values = first_values(parameters)
     limit = parse_number(values.get("limit")) or _PAGE_SIZE
     offset = parse_number(values.get("offset")) or 0
-    repeated = [("limit", str(limit))]
-    for name, value in parameters:
-        if name not in ("limit", "offset"):
-            repeated.append((name, value))
+    others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
     address = service.site(request).url + path_of(request)
     offsets = offsets_of_pages(offset, limit, len(items))
-    links = links_to_pages(address, repeated, offsets)
+    links = links_to_pages(address, [*others, ("limit", limit)], offsets)
     page = {
         "count": len(items),
         "next": links.get("next"),

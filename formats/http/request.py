@@ -48,7 +48,7 @@ def query_parameters(request: Request) -> Parameters:
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
     """Return the names and values in a form."""
-    media_type, parameters = _check_type(request, formats.FORM_TYPES)
+    media_type, parameters = _parse_content_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
         return form.parse_multipart(body, parameters)
@@ -59,13 +59,13 @@ def read_fields(
     request: Request, readers: Mapping[str, formats.Reader], hint: str = ""
 ) -> dict[str, object]:
     """Return the fields in the body. The hint ends the error for a wrong media type."""
-    media_type, parameters = _check_type(request, readers, hint=hint)
+    media_type, parameters = _parse_content_type(request, readers, hint=hint)
     return readers[media_type](_read_body(request), parameters)
 
 
 def read_field(request: Request, field: str) -> object:
     """Return the body as the value of a field."""
-    media_type, _ = _check_type(request, formats.FIELD_TYPES, default="text/plain")
+    media_type, _ = _parse_content_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
         return json.read_value(body)
@@ -77,7 +77,7 @@ def read_field(request: Request, field: str) -> object:
 
 def read_files(request: Request) -> Iterator[ImportedEntry]:
     """Read the file in the body, or the files in a form."""
-    media_type, parameters = _check_type(request, formats.FILE_TYPES)
+    media_type, parameters = _parse_content_type(request, formats.FILE_TYPES)
     # The body of a form is larger than its files, because it also has boundaries and headers.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
@@ -128,9 +128,10 @@ def _too_many(limit: int, items: str) -> HTTPError:
     )
 
 
-def _check_type(
+def _parse_content_type(
     request: Request, accepted: Collection[str], default: str = "", hint: str = ""
 ) -> tuple[str, dict[str, str]]:
+    """Return the media type and its parameters. The service must accept them."""
     _refuse_compressed_or_partial(request)
     content_type = request.environ.get("CONTENT_TYPE") or default
     media_type, parameters = parse_options_header(content_type)
@@ -190,8 +191,10 @@ def _content_length(request: Request) -> int | None:
 def _read_up_to(request: Request, size: int) -> bytes:
     chunks = []
     try:
-        # `read` may return fewer bytes.
-        while size and (chunk := request.environ["wsgi.input"].read(size)):
+        while size > 0:
+            chunk = request.environ["wsgi.input"].read(size)  # It may return fewer bytes.
+            if not chunk:
+                break
             chunks.append(chunk)
             size -= len(chunk)
     except Exception as error:  # WSGI servers have their own exceptions.

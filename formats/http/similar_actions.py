@@ -43,10 +43,11 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
     with service.store.transaction() as transaction:
         kept = transaction.get(bookmark)
         others = [transaction.get(id) for id in sorted(other_ids)]
-        for entry in (kept, *others):
-            if shown_version(entry) not in shown_versions:
-                changes.changed_meanwhile.append(entry)
-        if not changes.changed_meanwhile:
+        entries = [kept, *others]
+        newer = [entry for entry in entries if shown_version(entry) not in shown_versions]
+        if newer:
+            changes.changed_meanwhile = newer
+        else:
             _merge(transaction, kept, others)
             changes.done = [entry.bookmark for entry in others]
     return respond_changed(changes, service.site_after_change(request), list_query=None)
