@@ -31,11 +31,17 @@ _HEAD = f"""\
 <xbel version="1.0">
 """.encode()
 
-# Written by GNOME: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec
+_ENTRIES = ("bookmark", "alias", "separator")
+# The metadata of GNOME: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
-GROUP = f"{_DESKTOP}group"
-PRIVATE = f"{_DESKTOP}private"
-KDE_TIME = "time_added"
+_GROUP = f"{_DESKTOP}group"
+_PRIVATE = f"{_DESKTOP}private"
+_KDE_TIME = "time_added"
+_INNER_TAGS = (*_FIELD_BY_CHILD, "info", _GROUP, _PRIVATE, _KDE_TIME)
+# Paths in a bookmark. The builder leaves out the elements between `info` and these.
+GROUP_PATH = f"info/{_GROUP}"
+PRIVATE_PATH = f"info/{_PRIVATE}"
+KDE_TIME_PATH = f"info/{_KDE_TIME}"
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -92,9 +98,7 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def new_builder() -> Builder:
-    entry_tags = ("bookmark", "alias", "separator")
-    # A title inside `info` is not that of the bookmark.
-    return Builder("folder", entry_tags, (*_FIELD_BY_CHILD, "info", GROUP, PRIVATE, KDE_TIME))
+    return Builder("folder", _ENTRIES, _INNER_TAGS)
 
 
 def element_fields(element: Element) -> dict[str, object]:

@@ -40,18 +40,18 @@ class Element(ElementTree.Element):
         child = self.find(tag)
         if child is None:
             return None
-        return "".join(child.itertext())
+        return child.text or ""
 
-    def texts_inside(self, tag: str) -> list[str]:
-        """Return the text of each inner element with this tag, at any depth."""
-        return [element.text or "" for element in self.iter(tag)]
+    def texts_at(self, path: str) -> list[str]:
+        """Return the text of each element at a path, such as `info/time_added`."""
+        return [element.text or "" for element in self.iterfind(path)]
 
 
 class Builder:
-    """Builds the folders and entries of a document, with the inner elements of these tags.
+    """Builds the folders and entries of a document, and the elements inside them with `inner_tags`.
 
-    Elements with other tags are left out, to save memory. What is in them belongs to the element
-    around them.
+    Elements with other tags are left out, to save memory. Their text and their inner elements move
+    into the element around them: `<title>A <b>B</b></title>` has the text `A B`.
     """
 
     def __init__(
@@ -156,7 +156,8 @@ def declared_charset(document: bytes) -> str:
 # replaces them before the text is parsed, and NUL replaces the mark afterwards.
 _EXCLUDED = "\U0010ffff"
 _ESCAPE = "\U0010fffe"
-# For files that have these characters themselves. _ESCAPE is first, because both values have it.
+# A file may have these two characters itself. They are escaped in this order, so that the _ESCAPE
+# in an escaped _EXCLUDED is not escaped again.
 _ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
@@ -220,7 +221,6 @@ def _replace_marks(tree: ElementTree.Element) -> None:
         for name, value in element.items():
             element.set(name, _without_marks(value))
         element.text = _without_marks(element.text or "")
-        element.tail = _without_marks(element.tail or "")
 
 
 def _without_marks(text: str) -> str:

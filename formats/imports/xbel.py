@@ -49,7 +49,7 @@ def _bookmark_fields(bookmark: Element, tags_of_folders: Tags) -> Fields:
     values = {
         "created": fields.pop("created", ""),
         "modified": fields.pop("modified", ""),
-        "time": "".join(bookmark.texts_inside(xbel.KDE_TIME)),
+        "time": "".join(bookmark.texts_at(xbel.KDE_TIME_PATH)),
         "tags": _own_tags(bookmark),
     }
     return fields | read_fields(values.items(), split_tags=list, tags_of_folders=tags_of_folders)
@@ -60,8 +60,8 @@ def _own_tags(bookmark: Element) -> list[str]:
     if not tags:  # buku writes the attribute in upper case.
         tags = split_tags(bookmark.attrib.get("TAGS", ""))
     # GNOME writes groups and private entries.
-    for group in bookmark.texts_inside(xbel.GROUP):
+    for group in bookmark.texts_at(xbel.GROUP_PATH):
         tags += split_tags(group)
-    if bookmark.texts_inside(xbel.PRIVATE):
+    if bookmark.texts_at(xbel.PRIVATE_PATH):
         tags.append("private")
     return tags

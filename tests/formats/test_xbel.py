@@ -172,7 +172,7 @@ def test_attributes_become_fields(attributes, fields):
     ("<info><metadata><title>no</title></metadata></info>", {}),
     ("<title/><desc/>", {"title": "", "description": ""}),
     ("<bookmark href='c:d'><title>no</title></bookmark>", {}),
-    ("<desc><title>T</title></desc>", {"description": "T"}),
+    ("<desc>D <x>E</x><title>no</title></desc>", {"description": "D E"}),
 ])  # fmt: skip
 def test_only_title_and_desc_directly_in_a_bookmark_are_read(inner, fields):
     document = f'<xbel><bookmark href="a:b">{inner}</bookmark></xbel>'

@@ -58,9 +58,26 @@ REPETITIONS = {
 )
 def test_the_time_to_read_grows_linearly_with_the_file(format, begin, part):
     """Quadratic time would be 16 times as long for a file of 4 times the size."""
+    assert_linear(format, lambda size: begin + part * (size // len(part)))
+
+
+@pytest.mark.parametrize("inner", ["", "title", "desc", "info", "time_added"])
+def test_the_time_to_read_nested_bookmarks_grows_linearly(inner):
+    begin, end = "<bookmark>", "</bookmark>"
+    if inner:
+        begin, end = f"<bookmark><{inner}>", f"</{inner}></bookmark>"
+
+    def nested(size):
+        depth = size // len(begin + end)
+        return f"<xbel>{begin * depth}{end * depth}</xbel>".encode()
+
+    assert_linear("xbel", nested)
+
+
+def assert_linear(format, make_data):
     times = []
     for size in (16 * 1024, 64 * 1024):
-        data = begin + part * (size // len(part))
+        data = make_data(size)
         started = time.process_time()
         count = 0
         with suppress(Malformed):
