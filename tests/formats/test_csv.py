@@ -160,13 +160,6 @@ def test_the_rows_after_an_unclosed_quote_are_read_in_a_large_file_too():
     assert outcomes[1:] == [(number + 3, f"a:{number}") for number in range(2000)]
 
 
-def test_the_rows_after_each_of_many_unclosed_quotes_are_read():
-    outcomes = lines_and_outcomes("url,title\n" + 'a:1,"open\na:2,2\n' * 2001)
-    wrong, right = outcomes[::2], outcomes[1::2]
-    assert {outcome for _, outcome in wrong} == {WRONG_QUOTE, UNCLOSED_QUOTE}
-    assert right == [(line, "a:2") for line in range(3, 4005, 2)]
-
-
 @pytest.mark.parametrize("rows, outcomes", [
     ('a:1,1\na:2,"open\na:3,3\na:4,4', [(2, "a:1"), (3, UNCLOSED_QUOTE), (4, "a:3"), (5, "a:4")]),
     ('a:1,"x"y\na:2,2', [(2, WRONG_QUOTE), (3, "a:2")]),

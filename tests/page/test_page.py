@@ -29,26 +29,6 @@ def test_the_first_bookmark_can_be_added_on_the_start_page(either):
     assert (bookmark["description"], bookmark["tags"]) == ("1\n2", ["x", "two words"])
 
 
-def test_tags_and_words_filter_the_list(either, filled):
-    either.open()
-    either.leave(either.find(".cloud a").click)
-    assert len(either.titles()) == 4  # The most used tag stands first.
-    either.leave(lambda: either.link("python").click())
-    assert either.titles() == ["PEP 3333: Python Web Server Gateway Interface"]
-    either.leave(either.all("h1 a")[0].click)
-    assert len(either.titles()) == 2
-    either.fill(q="MAILBOX")
-    either.leave(either.find(".search button").click)
-    assert either.titles() == ["cpython/Lib/mailbox.py"]
-    either.leave(either.find("h1 a").click)
-    either.fill(q="")
-    either.leave(lambda: either.press(Keys.ENTER))
-    assert len(either.titles()) == len(SAMPLES)
-    either.fill(q="nothing has this")
-    either.leave(lambda: either.press(Keys.ENTER))
-    assert either.titles() == [] and "No bookmark matches" in either.find(".nothing").text
-
-
 @pytest.mark.parametrize(
     "query, field",
     [("uri=", "uri"), ("uri=x:y", "title"), ("uri=x:y&title=T&description=D", "tags")],

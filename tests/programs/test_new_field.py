@@ -111,16 +111,6 @@ def test_it_survives_every_lossless_format(new, data, format, media_type):
         assert new.put("/a", body, content_type=media_type).json == stored
 
 
-@pytest.mark.parametrize("format", ["csv", "json"])
-def test_the_ids_of_an_older_export_are_kept(app, new, data, format):
-    stored = app.put_json("/a", OLD | {"title": "=1+1"}, status=201).json
-    file = app.get(f"/?format={format}").body
-    (data / "bookmarks" / "a.json").unlink()
-    report = new.post("/-/import", file, content_type=MEDIA_TYPES[format], status=200).json
-    assert report["not_read"] == {}
-    assert new.get("/a").json == stored | {"origin": ""}
-
-
 def test_older_files_are_read_without_it_and_an_open_older_form_leaves_it_alone(app, new):
     app.put_json("/a", OLD, status=201)
     assert origin(new) == ""

@@ -338,18 +338,6 @@ def test_a_browser_logs_in_and_out(start, proxy, public_read):
         assert (response.status, 'name="token"' in response.body.decode()) == without_login
 
 
-@BOTH
-def test_with_a_token_nothing_is_cached(start, proxy):
-    front = start(proxy, "--base-url", PUBLIC, token="secret")
-    bearer = {"Authorization": "Bearer secret"}
-    path = "/" + front.send("POST", "/", {"uri": "https://example.com/"}, **bearer).json["id"]
-    assert [front.get(path, **bearer).status, front.get(path).status] == [200, 401]
-    assert front.send("DELETE", path, **bearer).status == 204
-    for _ in range(3):
-        assert [front.get(path, **bearer).status, front.get(path).status] == [410, 401]
-    front.require_logged(f"GET {path} 410", 3)
-
-
 # --- nginx ---
 
 FORGED = {

@@ -65,19 +65,6 @@ def test_a_title_replaces_the_default_title(store, uri):
     assert import_entries(store, {"uri": uri, "title": ""}, {"uri": uri})[0] == (0, 0, 2, 0)
 
 
-def test_the_same_import_again_changes_nothing(store, tmp_path):
-    entries = [{"uri": f"{URI}{n}", "tags": [f"t{n % 3}"], "created": OLD} for n in range(500)]
-    entries += [{"uri": f"{URI}1", "tags": ["more"]}, {"uri": f"{URI}1"}]
-    assert import_entries(store, *entries)[0] == (500, 1, 1, 0)
-
-    def times():
-        return {path: path.stat().st_mtime_ns for path in (tmp_path / "bookmarks").iterdir()}
-
-    before = times()
-    assert import_entries(store, *entries)[0] == (0, 0, 502, 0)
-    assert times() == before
-
-
 @pytest.mark.parametrize("first, second", [(OLD, NEW), (NEW, OLD), (OLD, OLD)])
 @pytest.mark.parametrize("tags", [[], ["b"]])
 def test_two_entries_of_one_uri_are_one_bookmark_with_the_first_created(store, first, second, tags):

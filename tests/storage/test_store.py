@@ -660,16 +660,6 @@ def test_without_inotify_a_file_that_has_just_changed_is_read_again(a, tmp_path,
         titles(other)
 
 
-def test_without_inotify_a_tombstone_is_read_once(store, a, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
-    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
-    delete_bookmark(store, a)
-    other = Store(tmp_path)
-    assert titles(other) == {}
-    monkeypatch.setattr(files, "read", None)
-    assert titles(other) == {}
-
-
 # --- Forked processes ---
 
 
