@@ -27,6 +27,9 @@ def escape_attribute(value: str) -> str:
 
 # --- Documents of entries in folders ---
 
+_MAX_NAMESPACE_CHARACTERS = 256
+_MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
+
 
 class Element(ElementTree.Element):
     """An XML element that knows its place."""
@@ -105,10 +108,11 @@ class Builder:
             raise Malformed("XML with a default value of an attribute is refused.")
 
 
-# --- Parsing ---
-
-_MAX_NAMESPACE_CHARACTERS = 256
-_MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
+def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
+    # Expat repeats the address in the name of each element.
+    if address and len(address) > _MAX_NAMESPACE_CHARACTERS:
+        limit = _MAX_NAMESPACE_CHARACTERS
+        raise Malformed(f"XML with a namespace of over {limit} characters is refused.")
 
 
 def parse(document: bytes, builder: Builder) -> None:
@@ -131,13 +135,6 @@ def parse(document: bytes, builder: Builder) -> None:
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
-def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    # Expat repeats the address in the name of each element.
-    if address and len(address) > _MAX_NAMESPACE_CHARACTERS:
-        limit = _MAX_NAMESPACE_CHARACTERS
-        raise Malformed(f"XML with a namespace of over {limit} characters is refused.")
-
-
 # The bounds keep the search short.
 _CHARSET = re.compile(
     rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
@@ -151,6 +148,8 @@ def declared_charset(document: bytes) -> str:
         return declaration[1].decode("ascii").lower()
     return ""
 
+
+# --- Files with characters that XML excludes ---
 
 # expat refuses characters that XML excludes, such as U+0001 or `&#1;`. So the mark _EXCLUDED
 # replaces them before the text is parsed, and NUL replaces the mark afterwards.
@@ -168,8 +167,12 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
     Characters that XML excludes become NUL.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    marked = _mark_invalid_chars(text)
-    error = _parse_text(marked, builder)
+    marked = _mark_excluded_characters(text)
+    error = None
+    try:
+        parse(marked.encode(), builder)
+    except Malformed as malformed:
+        error = malformed
     if builder.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     if marked != text:
@@ -179,28 +182,19 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
         raise error
 
 
-def _parse_text(text: str, builder: Builder) -> Malformed | None:
-    """Return the error, so that the caller can yield the elements before it."""
-    try:
-        parse(text.encode(), builder)
-    except Malformed as error:
-        return error
-    return None
-
-
 def _without_declaration(text: str) -> str:
     """Remove the declaration, because the text is decoded already. Keep the line numbers."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
-def _mark_invalid_chars(text: str) -> str:
+def _mark_excluded_characters(text: str) -> str:
     for character, escaped in _ESCAPED_BY_CHARACTER.items():
         text = text.replace(character, escaped)
     text = replace_invalid_xml_chars(text, _EXCLUDED)
-    return _REFERENCE.sub(_mark_invalid_reference, text)
+    return _REFERENCE.sub(_mark_excluded_reference, text)
 
 
-def _mark_invalid_reference(reference: re.Match[str]) -> str:
+def _mark_excluded_reference(reference: re.Match[str]) -> str:
     hexadecimal, decimal = reference.groups()
     if decimal:
         number = int(decimal)

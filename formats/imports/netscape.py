@@ -64,15 +64,8 @@ _TAGS_BEFORE_DESCRIPTION = ("/a", "/dt", "/dd", "/body", "/html")
 _MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
 # These end the text before them, and have no other effect.
 _ENDS_OF_TEXT = ("dt", "/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
-_ALL_TAGS = frozenset(
-    (
-        *("a", "dd", "hr"),
-        *_HEADINGS,
-        *_LISTS,
-        *_ENDS_OF_LISTS,
-        *_TAGS_BEFORE_DESCRIPTION,
-        *_ENDS_OF_TEXT,
-    )
+_ALL_TAGS = frozenset(("a", "dd", "hr")).union(
+    _HEADINGS, _LISTS, _ENDS_OF_LISTS, _TAGS_BEFORE_DESCRIPTION, _ENDS_OF_TEXT
 )
 
 
@@ -139,9 +132,9 @@ class _Reader:
         if list_name != "dl":
             return list_tags(name)  # Pocket and Instapaper write <UL> and <OL>.
         is_title_of_file = heading is self._first_heading and heading.name == "h1"
-        if is_title_of_file:
+        if is_title_of_file:  # Such as `<H1>Bookmarks</H1> <DL>`.
             return ()
-        # Most programs write all folders inside one outer <DL>.
+        # Most programs write all folders inside one outer <DL>, which counts as a folder here.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, name, is_top_level)
 
@@ -155,7 +148,7 @@ class _Reader:
         return entry_with_uri(link.line, fields)
 
     def _take_description(self) -> str:
-        """Return the description of the link before the next token, or ""."""
+        """Take the tokens of the description that follows a link. Return its text, or ""."""
         texts: list[str] = []
         while tag := self._tokens.take_if_named(("dd", *_TAGS_BEFORE_DESCRIPTION)):
             if tag.name == "dd":
@@ -171,7 +164,7 @@ class _Reader:
             description = _description_from_linkding(description)
         values = attributes | {"title": decode_one_line(link.text), "description": description}
         for name in ("add_date", "last_modified"):
-            # In other formats, a number before 1990 or in the future is not taken for a date.
+            # `read_fields` would drop a number before 1990 or in the future, a date in these files.
             values[name] = parse_date(attributes.get(name, "")) or ""
         fields = read_fields(values.items(), split_tags, self._folders.tags)
         _read_own_attributes(attributes, fields)

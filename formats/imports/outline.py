@@ -24,7 +24,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            # Its inner outlines are one level deeper, but get no tag from it.
+            # The level of its inner outlines counts it as a folder. It gives them no tag.
             folders.open(tags=())
         else:
             name = element.attrib.get("text", "")

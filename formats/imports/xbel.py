@@ -45,7 +45,8 @@ def _read_entry(element: Element, tags_of_folders: Tags) -> ImportedEntry:
 
 def _bookmark_fields(bookmark: Element, tags_of_folders: Tags) -> Fields:
     fields = xbel.element_fields(bookmark)
-    # Other programs write dates such as `1152015210` and `n/a`.
+    # Other programs write dates such as `1152015210`, which `read_fields` converts, and `n/a`,
+    # which it drops.
     values = {
         "created": fields.pop("created", ""),
         "modified": fields.pop("modified", ""),
