@@ -303,10 +303,10 @@ def page_links(
     """
     html = ""
     if links:
-        numbers = _numbers_html(links["first"], offset, limit, total)
-        previous = _step("Previous", "prev", links)
-        next = _step("Next", "next", links)
-        html = f"{summary}{previous}{numbers}{next}"
+        html = summary
+        html += _step("Previous", "prev", links)
+        html += _numbers_html(links["first"], offset, limit, total)
+        html += _step("Next", "next", links)
     return f'<nav class="pages" aria-label="Pages">{html}</nav>\n'
 
 
@@ -317,7 +317,7 @@ def _step(label: str, relation: str, links: Mapping[str, str]) -> str:
 
 
 def _numbers_html(first_address: str, offset: int, limit: int, total: int) -> str:
-    before_offset = e(first_address.removesuffix("0"))
+    before_offset = e(first_address.removesuffix("0"))  # It ends with `offset=0`.
     current = offset // limit + 1
     last = math.ceil(total / limit)
     html = ""
@@ -333,7 +333,10 @@ def _numbers_html(first_address: str, offset: int, limit: int, total: int) -> st
 
 
 def page_numbers(current: int, last: int) -> Sequence[int | None]:
-    """Return the numbers of at most 7 pages, with None in place of those left out."""
+    """Return the numbers of at most 7 pages, such as 1, None, 4, 5, 6, None, 31.
+
+    None stands for pages that are left out.
+    """
     if last <= 7:
         return range(1, last + 1)
     if current <= 4:

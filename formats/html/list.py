@@ -108,18 +108,18 @@ def _heading(listing: Listing) -> str:
     are_linked = listing.can_repeat_filter(number_of_links=len(listing.filter))
     content = ""
     for name, value in listing.filter:
+        shown = e(cut(value, frame.MAX_HEADING_CHARACTERS))
         if name == "tag":
-            shown_tag = e(cut(value, frame.MAX_HEADING_CHARACTERS))
-            content += _chip((name, value), f"<bdi>#{shown_tag}</bdi>", listing, are_linked)
+            content += _chip((name, value), f"<bdi>#{shown}</bdi>", listing, are_linked)
         else:
             before = "with" if content else "Results for"
-            words = e(cut(value, frame.MAX_HEADING_CHARACTERS))
-            chip = _chip((name, value), f'<q dir="auto">{words}</q>', listing, are_linked)
+            chip = _chip((name, value), f'<q dir="auto">{shown}</q>', listing, are_linked)
             content += f"<span>{before} {chip}</span>"
     return f"<h1>{content}</h1>\n"
 
 
 def _chip(part: tuple[str, str], html: str, listing: Listing, is_linked: bool) -> str:
+    """Return a part of the filter as HTML, with a link that removes it."""
     if not is_linked:
         return f'<span class="chip">{html}</span>\n'
     others = [parameter for parameter in listing.filter if parameter != part]
