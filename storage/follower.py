@@ -117,7 +117,6 @@ class Follower:
     def read_again(self, id: str) -> None:
         """Read the files of an id, even if no event names them. Raises Unavailable."""
         self._note_ctimes_of_folders()
-        self._tombstone_files.expect(id)
         self._update_index([id])
 
     def _read_changed_files(self, events: Sequence[str] | None) -> None:

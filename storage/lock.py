@@ -144,29 +144,29 @@ class _FairLock:
 
     def __init__(self) -> None:
         self._queue: deque[object] = deque()  # The ticket of the holder is the first.
-        self._has_moved = threading.Condition()
+        self._queue_changed = threading.Condition()
 
     @contextmanager
     def hold(self, is_timed_out: Callable[[], bool]) -> Iterator[None]:
         ticket = object()
-        with self._has_moved:
+        with self._queue_changed:
             self._queue.append(ticket)
         try:
             self._wait_until_first(ticket, is_timed_out)
             yield
         finally:
-            with self._has_moved:
+            with self._queue_changed:
                 self._queue.remove(ticket)
-                self._has_moved.notify_all()
+                self._queue_changed.notify_all()
 
     def _wait_until_first(
         self, ticket: object, is_timed_out: Callable[[], bool]
     ) -> None:
-        with self._has_moved:
+        with self._queue_changed:
             while self._queue[0] is not ticket:
                 if is_timed_out():
                     raise Busy(_BUSY_TEXT)
-                self._has_moved.wait(0.1)
+                self._queue_changed.wait(0.1)
 
 
 def _flock_in_turn(folders: OpenFolders, is_timed_out: Callable[[], bool]) -> None:

@@ -149,6 +149,7 @@ def _with_tags(
 
 
 def meets(entry: Entry, query: Query) -> bool:
+    """Return whether a query selects this bookmark, on any page."""
     if query.uri_key not in (None, entry.uri_key):
         return False
     if not set(query.tags).issubset(entry.tags):
