@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from storage.errors import Gone, Invalid, NotFound, StorageError, Unreadable
+from storage.errors import Conflict, Gone, Invalid, NotFound, StorageError, Unreadable
 from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
@@ -14,7 +14,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 StateCheck = Callable[[State], None]  # Raises PreconditionFailed.
 
-_ERRORS_OF_ONE_BOOKMARK = (Invalid, NotFound, Gone, Unreadable)
+_ERRORS_OF_ONE_BOOKMARK = (Conflict, Invalid, NotFound, Gone, Unreadable)
 
 
 class Done(NamedTuple, Generic[_Item, _Result]):

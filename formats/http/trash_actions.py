@@ -14,11 +14,9 @@ from formats.http.routing import Service
 from formats.listing import Site, list_address, with_query
 from storage import trash
 from storage.batch import Done, Failed, change_in_batches
-from storage.bookmark import Bookmark
 from storage.errors import Conflict, NotFound, StorageError
 from storage.query import parse_query
 from storage.store import Store
-from storage.transaction import Transaction
 
 
 def show_trash(service: Service, request: Request) -> Response:
@@ -66,24 +64,17 @@ def _respond_not_restored(service: Service, site: Site, results: _Results) -> Re
 def _restore_all(store: Store, ids: list[str]) -> _Results:
     results = _Results()
     # Lists show the highest id first, so restore the first bookmark last.
-    for outcome in change_in_batches(store, reversed(ids), _restore_one):
+    for outcome in change_in_batches(store, reversed(ids), trash.restore):
         match outcome:
-            case Done(_, Conflict() as conflict):
+            case Done(_, entry):
+                results.new_ids.append(entry.bookmark.id)
+            case Failed(_, Conflict() as conflict):
                 results.conflicting_ids.append(conflict.id)
-            case Done(_, Bookmark() as bookmark):
-                results.new_ids.append(bookmark.id)
             case Failed(_, NotFound()):
                 results.missing_count += 1
             case Failed(_, error):
                 raise error
     return results
-
-
-def _restore_one(transaction: Transaction, id: str) -> Bookmark | Conflict:
-    try:
-        return trash.restore(transaction, id).bookmark
-    except Conflict as error:
-        return error  # Raising it would end the batch.
 
 
 @form_handler(write_not_done)
