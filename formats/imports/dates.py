@@ -11,7 +11,7 @@ from formats.netscape import EPOCH, SECONDS_FROM_1601_TO_1970, TEXTS_OF_UNKNOWN_
 from storage.bookmark import clean_value, timestamp
 from storage.errors import Invalid
 
-_NUMBER = re.compile(r"([+-]?[0-9]{1,20})(?:\.[0-9]{0,20})?")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?")
 _EMPTY_DATES = (
     "",
     *TEXTS_OF_UNKNOWN_DATES,
@@ -51,20 +51,20 @@ def parse_date(value: object) -> str | None:
     text = str(value).strip()
     if _is_empty_date(text):
         return None
-    number = _NUMBER.fullmatch(text)
-    if number:
-        date = _from_number(int(number[1]))
-    else:
-        date = _from_text(text)
-    return date or text
+    if _NUMBER.fullmatch(text):
+        return _from_number(text) or text
+    return _from_text(text) or text
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Convert a date like `parse_date`, but a number only from 1990 to tomorrow."""
-    date = parse_date(value)
-    is_text = isinstance(value, str) and not _NUMBER.fullmatch(value.strip())
-    if is_text:
-        return date
+    """Convert a date to RFC 3339, but a number only if it is a date from 1990 to tomorrow.
+
+    Return None for other values.
+    """
+    text = str(value).strip()
+    if not _NUMBER.fullmatch(text):
+        return _from_text(text)
+    date = _from_number(text)
     tomorrow = timestamp(time.time() + 24 * 60 * 60)  # Clocks may differ.
     if date and "1990" < date < tomorrow:
         return date
@@ -81,14 +81,14 @@ def _is_empty_date(text: str) -> bool:
     return text in _EMPTY_DATES or text.startswith("0000-00-00")  # MySQL
 
 
-def _from_number(number: int) -> str | None:
+def _from_number(text: str) -> str | None:
     """Convert seconds, milliseconds or microseconds, whichever gives a valid date."""
+    integer, _, _ = text.partition(".")
+    number = int(integer)
     for seconds in (number, number // 1_000, _seconds_of_microseconds(number)):
-        try:
+        with suppress(OverflowError):
             date = EPOCH + timedelta(seconds=seconds)
-        except OverflowError:
-            continue
-        return date.isoformat() + "Z"
+            return date.isoformat() + "Z"
     return None
 
 

@@ -76,7 +76,7 @@ class _Position(NamedTuple):
     """Where a value is in the document."""
 
     path: str = ""  # Such as `lists[0].links`.
-    name: str = ""  # Such as `links`.
+    name: str = ""  # Of the innermost member around it, such as `links`.
     depth: int = 0  # The number of arrays and objects around the value.
     tags: Tags = ()  # Of the folders around the value.
 
@@ -309,11 +309,11 @@ def _is_from_own_export(members: Members) -> bool:
     """Return whether this service probably exported the object."""
     if not members.keys() <= set(FIELDS):
         return False
-    # buku writes all tags as one text.
+    # buku uses the same names, but writes all tags as one text.
     if not isinstance(members.get("tags", []), list):
         return False
     for name in ("created", "modified"):
-        # Other programs write dates as numbers, without "-".
+        # Other programs with these names write dates as numbers, without "-".
         if name in members and "-" not in str(members[name]):
             return False
     return True

@@ -91,15 +91,16 @@ def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
 
 
 def _translate_pinboard(members: Members) -> Members:
-    """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`.
+    """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y", "time": …}`.
 
-    The title is in `description`, and the description in `extended`.
+    The title is in `description`, the description in `extended`, the time of creation in `time`.
     """
     if "href" not in members or members.get("title"):
         return members
     translated = members.copy()
     translated["title"] = translated.pop("description", None)
     translated["description"] = translated.pop("extended", None)
+    translated.setdefault("created", translated.pop("time", None))
     for name, value in members.items():
         if role_of(name) == "tags" and isinstance(value, str):
             translated[name] = ",".join(value.split())

@@ -50,7 +50,7 @@ def is_list(text: str) -> bool:
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
-    # A title in a list may look like a link of Org or Markdown.
+    # Lines of a list are left out, because their titles may look like links of Org or Markdown.
     other_lines = [line for line in beginning if not _parse_line_of_list(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
@@ -81,21 +81,26 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
-    properties = UnusedValues()
-    lines = _org_lines(text, properties)
-    yield from _read_document(lines, org.read_heading)
-    yield from properties.entries()
+    yield from _read_document(_org_lines(text), org.read_heading)
+    yield from _count_properties(text).entries()
 
 
-def _org_lines(text: str, properties: UnusedValues) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are neither comments nor properties, and count the properties."""
+def _org_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are neither comments nor properties."""
     for number, line in _numbered_lines(text):
-        if line.startswith(":"):  # Such as `:CREATED: [2024-01-02]`.
+        if not line.startswith(("#", ":")):
+            yield number, line
+
+
+def _count_properties(text: str) -> UnusedValues:
+    """Count the properties in lines such as `:CREATED: [2024-01-02]`."""
+    properties = UnusedValues()
+    for _, line in _numbered_lines(text):
+        if line.startswith(":"):
             name, _, value = line[1:].partition(":")
             if value and role_of(name) != "ignored":
                 properties.add(name)
-        elif not line.startswith("#"):
-            yield number, line
+    return properties
 
 
 def _read_document(
@@ -140,8 +145,8 @@ def _refuse_table(lines: list[str]) -> None:
     if not rows or _read_own_export(rows[0]):
         return
     for delimiter in ("\t", ",", ";", "|"):
-        cells = csv.reader(rows, delimiter=delimiter, skipinitialspace=True)
-        if _is_table(list(cells)):
+        rows_of_cells = list(csv.reader(rows, delimiter=delimiter, skipinitialspace=True))
+        if _is_table(rows_of_cells):
             raise Malformed(_NO_COLUMN_TEXT.format(delimiter=delimiter))
 
 

@@ -125,3 +125,8 @@ def test_a_post_without_an_address_is_named_by_its_description():
     data = b'<posts><post description="A title" tag="x"/></posts>'
     (entry,) = FILE_READERS["outline"](data)
     assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
+
+
+def test_a_time_of_a_post_that_is_no_date_is_kept_for_the_report():
+    (entry,) = FILE_READERS["outline"](b'<posts><post href="a:b" time="never"/></posts>')
+    assert entry.fields == {"uri": "a:b", "title": "", "created": "never"}

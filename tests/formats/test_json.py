@@ -174,6 +174,13 @@ def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
     assert entry.fields["created"] == "2024-01-02T03:04:05Z"
 
 
+def test_a_valid_date_is_preferred_and_a_time_may_be_a_duration():
+    (entry,) = read(json.dumps([{"url": "a:b", "created": "never", "date": 1704164645}]))
+    assert entry.fields["created"] == "2024-01-02T03:04:05Z"
+    assert read(json.dumps([{"url": "a:b", "time": "3:45"}]))[0].fields == {"uri": "a:b"}
+    assert not_read([{"url": "a:b", "time": "3:45"}]) == {"time": 1}
+
+
 def test_an_unknown_date_is_no_date():
     for value in (0, "0", 0.0, "", " ", None, False, "false", "0000-00-00", "n/a"):
         entry = {"url": "a:b", "saved": value, "updated": value}
