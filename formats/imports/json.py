@@ -151,7 +151,7 @@ class _Reader:
                 yield from entries
 
     def _read_entry(self, members: Members, position: _Position) -> ImportedEntry:
-        # In a folder, the entry needs the tags of the folder, so it is read as a foreign one.
+        # An own export is kept as it is. It has no folders, whose tags would have to be added.
         if not position.tags and _is_from_own_export(members):
             return entry_with_uri(position.path, members)
         values = named_values(members)
@@ -233,8 +233,8 @@ def _is_id(value: object) -> bool:
 def _children_of_outermost_object(members: Members) -> Members:
     """Return the members with the entries and folders of the document.
 
-    A document may have an address, such as its account's. It may have no folder: `{"lists": []}`,
-    or an object of entries: `{"bookmarks": {"k1": {…}}}`.
+    Unlike an inner object, it may have an address, such as its account's, an empty list of folders,
+    as in `{"lists": []}`, or an object of entries, as in `{"bookmarks": {"k1": {…}}}`.
     """
     children: Members = {}
     for name, value in members.items():
