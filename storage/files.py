@@ -304,7 +304,8 @@ def make_folder(path: Path) -> None:
     problem = f"The folder {path} cannot be created"
     with translate_disk_errors(problem):
         try:
-            path.mkdir(0o700, exist_ok=True)  # Whoever can read a folder can lock it.
+            # Other users must not read the folder: who can read it can lock it.
+            path.mkdir(0o700, exist_ok=True)
         except FileNotFoundError:
             reason = f"its parent folder {path.parent} does not exist. Create that folder first"
             raise Unavailable(f"{problem}: {reason}.") from None

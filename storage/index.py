@@ -73,7 +73,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class SortedList(Generic[_T]):
-    """A list, sorted by a key, copied on write: what `read` returned never changes."""
+    """A list that is sorted by a key. A change copies it, if `read` has returned it."""
 
     __slots__ = ("_items", "_key", "_has_readers")
 
@@ -200,7 +200,7 @@ class Index:
         return result
 
     def change(self, id: str, new: Item | None) -> None:
-        """Replace the item of an id, or remove it if `new` is None."""
+        """Add or replace the item of an id, or remove it if `new` is None."""
         old = self.items.get(id)
         if old:
             self._remove(id, old)
@@ -277,9 +277,10 @@ def count_tags(
     oldest_first: Sequence[Entry], limit: int
 ) -> list[tuple[str, int]]:
     """Return the `limit` most used tags, spelled as in their oldest entries."""
-    tags = chain.from_iterable(entry.tags for entry in oldest_first)
-    most_used = _most_used(Counter(tags))[:limit]
-    spellings = _spellings({tag for tag, _ in most_used}, oldest_first)
+    counts = Counter(chain.from_iterable(entry.tags for entry in oldest_first))
+    most_used = _most_used(counts)[:limit]
+    tags = {tag for tag, _ in most_used}
+    spellings = _spellings(tags, oldest_first)
     return [(spellings[tag], count) for tag, count in most_used]
 
 

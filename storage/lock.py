@@ -105,9 +105,10 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    The process that has locked the folder `bookmarks` with flock holds the lock. Only the
-    process that has locked the folder `data` waits for it, the others wait for `data`. So
-    a process that unlocks and asks again at once lets a waiting process go first.
+    A process holds it by locking the folder `bookmarks` with flock. The process that waits
+    for that keeps the folder `data` locked meanwhile, so that all others wait for `data`.
+    If the holder unlocks `bookmarks` and asks again at once, it waits for `data` too, so the
+    waiting process goes first.
     """
 
     def __init__(self) -> None:

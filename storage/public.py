@@ -56,7 +56,7 @@ class PublicFollower:
         return State(index.version, self._changed_at(index))
 
     def _changed_at(self, index: Index) -> float:
-        # Not the folders' ctimes: they tell when private bookmarks change.
+        # The folders' ctimes are not used, because private bookmarks change them too.
         latest_ctime = index.changed_at or self._follower.created_at
         if latest_ctime > self.state.changed_at:
             return latest_ctime

@@ -43,6 +43,11 @@ class Reader:
                 return None
             return self._follower.find(ids[0])
 
+    def _refresh_for_list(self) -> Index:
+        index = self._follower.refresh()
+        self._follower.require_readable()
+        return index
+
     def ids_of_number(self, number: int) -> Sequence[str]:
         """Return the ids with this number, also of deleted bookmarks."""
         with self._follower.mutex:
@@ -68,11 +73,6 @@ class Reader:
                 index.number_of_tags,
                 self._tag_count_cache(),
             )
-
-    def _refresh_for_list(self) -> Index:
-        index = self._follower.refresh()
-        self._follower.require_readable()
-        return index
 
     def _tag_count_cache(self) -> TagCountCache:
         is_stale = self._cached_change_count != self._follower.change_count
