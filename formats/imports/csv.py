@@ -124,13 +124,14 @@ class _RowLines:
     def __init__(self, first_line: str, rest_of_file: _NumberedLines) -> None:
         self.taken: list[str] = []
         self._size = 0
-        self._lines = chain([(0, first_line)], rest_of_file)
+        further_lines = (line for _, line in rest_of_file)
+        self._lines = chain([first_line], further_lines)
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        _, line = next(self._lines)
+        line = next(self._lines)
         self.taken.append(line)
         self._size += len(line)
         if self._size > MAX_ENTRY:  # csv.reader holds the GIL for the whole row.

@@ -56,7 +56,7 @@ def _items_of(value: object) -> Iterable[object]:
 
 
 def named_values(members: Members) -> list[NamedValue]:
-    """Return the names and values of an entry, with what is odd in some programs translated."""
+    """Return the members of an entry under the names that most programs use."""
     for translate in (_translate_pinboard, _translate_linkding, _translate_github):
         members = translate(members)
     values: list[NamedValue] = []
