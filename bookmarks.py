@@ -242,6 +242,7 @@ def change_tags(service: Service, request: Request) -> Response:
     retagging.require_expected(selection.total)
     check_state = functools.partial(require_conditions, request)
     report = retag(service.store, retagging, selection.entries, check_state)
+    problems.raise_if_unfinished(report)
     return respond_with(formats.JSON.media_type, json.write_value(report))
 
 

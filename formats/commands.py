@@ -307,6 +307,8 @@ def change_tags(options: argparse.Namespace) -> int:
     for failed in report.failed:
         print(f"{failed.id}: {failed.reason}", file=sys.stderr)
     _print_summary(options, report.summary())
+    if report.error:
+        raise report.error
     return 1 if report.failed else 0
 
 

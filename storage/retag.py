@@ -14,7 +14,15 @@ from storage.bookmark import (
     unique_tags,
     update,
 )
-from storage.errors import BadQuery, Invalid, PreconditionFailed
+from storage.errors import (
+    BadQuery,
+    Busy,
+    Full,
+    Invalid,
+    PreconditionFailed,
+    StorageError,
+    Unavailable,
+)
 from storage.index import Entry
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
 from storage.search import Search, parse_expression
@@ -59,11 +67,25 @@ class FailedBookmark(msgspec.Struct):
     reason: str
 
 
-class RetagReport(msgspec.Struct):
-    matched: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    failed: list[FailedBookmark] = []
+class RetagReport(msgspec.Struct, omit_defaults=True):
+    matched: int
+    changed: int
+    unchanged: int
+    failed: list[FailedBookmark]
+    # Busy, Full or Unavailable, which ended the work. JSON omits None.
+    error: StorageError | None = None
+
+    @classmethod
+    def empty(cls) -> "RetagReport":
+        return cls(matched=0, changed=0, unchanged=0, failed=[])
+
+    def add(self, other: "RetagReport") -> None:
+        """Add the numbers of another report, and take over its error."""
+        self.matched += other.matched
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+        self.failed += other.failed
+        self.error = other.error
 
     def summary(self) -> str:
         return (
@@ -143,20 +165,30 @@ def retag(
 ) -> RetagReport:
     """Change the tags of the selected `entries` in batches.
 
-    `check_state` is called before the first change. Raises Busy, Full or Unavailable.
+    `check_state` is called before the first change.
     """
-    report = RetagReport(matched=len(entries))
+    report = RetagReport.empty()
+    report.matched = len(entries)
     change = partial(_retag_one, retagging=retagging)
-    for outcome in change_in_batches(store, entries, change, check_state):
-        _count(outcome, report)
+    try:
+        for outcome in change_in_batches(store, entries, change, check_state):
+            _count(outcome, report)
+    except (Busy, Full, Unavailable) as error:
+        report.error = error
     return report
 
 
-def replace_tag(store: Store, tag: str, new: Sequence[str]) -> RetagReport:
-    """Replace a tag on all bookmarks. Raises Busy, Full or Unavailable."""
-    query = Query(fold_tags([tag]))
-    retagging = Retagging(query, remove=(tag,), add=tuple(new))
-    return retag(store, retagging, store.select(query).entries)
+def replace_tags(store: Store, tags: Sequence[str], new: Sequence[str]) -> RetagReport:
+    """Replace each of the tags on all bookmarks. Raises Unavailable before the first change."""
+    queries = [Query(fold_tags([tag])) for tag in tags]
+    selections = [store.select(query).entries for query in queries]
+    report = RetagReport.empty()
+    for tag, query, entries in zip(tags, queries, selections, strict=True):
+        retagging = Retagging(query, remove=(tag,), add=tuple(new))
+        report.add(retag(store, retagging, entries))
+        if report.error:
+            break
+    return report
 
 
 def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:

@@ -1,11 +1,15 @@
 """GET /tags lists all tags; POST /tags changes the tags of all selected bookmarks."""
 
+import itertools
 import time
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
 import bookmarks
+from storage.errors import Busy
+from storage.numbers import number_of_id
+from storage.transaction import Transaction
 
 PAGE = {"Accept": "text/html"}
 
@@ -259,6 +263,55 @@ def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of)
     question = app.post("/-/tags", {"tag": "a", "tags": "p, q"}, headers=PAGE, status=200)
     response = question.forms[1].submit(status=303)
     assert response.location == "http://localhost/?tag=p&changed=2&failed=1"
+
+
+@pytest.fixture
+def many(app, monkeypatch):
+    """Tag 450 bookmarks with `a`, and the last one also with `b`. The second batch fails."""
+    entries = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(450)]
+    entries[-1]["tags"].append("b")
+    assert app.post_json("/-/import", entries).json["created"] == 450
+    publish = Transaction.publish
+    batches = itertools.count(1)
+
+    def fail_in_second_batch(transaction):
+        if next(batches) == 2:
+            raise Busy("Another writer has held the lock.")
+        publish(transaction)
+
+    monkeypatch.setattr(Transaction, "publish", fail_in_second_batch)
+
+
+@pytest.mark.parametrize("path, form, changed", [
+    ("/-/retag", {"tag": "a", "do": "add", "tags": "new"}, "200 bookmarks changed."),
+    ("/-/tags", {"tag": "a", "tags": "new", "expected": "450"}, "200 bookmarks changed."),
+    # The first tag is replaced on one bookmark, and the second one on none.
+    ("/-/tags", [("tag", "b"), ("tag", "a"), ("tags", "new"), ("expected", "451")],
+     "1 bookmark changed."),
+])  # fmt: skip
+def test_a_page_says_how_many_were_changed_before_an_error(app, many, path, form, changed):
+    page = app.post(path, form, headers=PAGE, status=503).html.main
+    assert f"{changed} Another program is changing the bookmarks." in page.text
+    assert "This is not done yet." in page.text and page.find("form", action=path)
+    assert app.get("/?tag=new&limit=0").headers["X-Total-Count"] == changed.partition(" ")[0]
+
+
+def test_a_program_reads_how_many_were_changed_before_an_error(app, many):
+    error = app.post_json("/tags", {"tag": "a", "add": "new"}, status=503)
+    assert error.json["detail"] == "200 bookmarks changed. Another writer has held the lock."
+    assert int(error.headers["Retry-After"]) > 0
+
+
+def test_a_client_of_linkding_reads_how_many_were_changed_before_an_error(app, many):
+    error = app.delete(f"/api/tags/{number_of_id('a')}/", status=503).json
+    assert error == {"detail": "200 bookmarks changed. Another writer has held the lock."}
+
+
+def test_the_command_prints_how_many_were_changed_before_an_error(many, data, capsys):
+    with pytest.raises(SystemExit) as exit:
+        bookmarks.main(["tag", "--data", str(data), "--tag", "a", "--add", "new"])
+    assert capsys.readouterr().out == "450 matched, 200 changed, 0 unchanged, 0 failed\n"
+    assert str(exit.value) == "bookmarks: Another writer has held the lock."
 
 
 @pytest.fixture

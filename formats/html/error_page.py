@@ -8,7 +8,7 @@ from http import HTTPStatus
 from msgspec.structs import replace
 
 from formats.html.editor import LABELS
-from formats.html.frame import e, list_link, write_page
+from formats.html.frame import e, list_link, number_of_bookmarks, write_page
 from formats.html.parts import date_html
 from formats.html.trash import trash_link
 from formats.listing import Site
@@ -64,12 +64,25 @@ class Problem:
     bookmark_url: str = ""  # Of the bookmark that already has the uri.
     deleted: str = ""  # A timestamp.
     is_outcome_unknown: bool = False  # The change may be stored.
+    changed: int = 0  # The number of bookmarks that were changed before the error.
 
     @property
     def heading(self) -> str:
         if self.is_outcome_unknown:
             return "This may be done or not"
         return _HEADINGS.get(self.status, "This did not work")
+
+    @property
+    def text(self) -> str:
+        """The whole text for programs."""
+        return f"{self.changed_text}{self.detail}"
+
+    @property
+    def changed_text(self) -> str:
+        """Such as "200 bookmarks changed. ", or ""."""
+        if not self.changed:
+            return ""
+        return f"{number_of_bookmarks(self.changed)} changed. "
 
     @property
     def title(self) -> str:
@@ -95,7 +108,7 @@ def problem_html(problem: Problem) -> str:
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
-    html = f"<p>{detail}</p>\n"
+    html = f"<p>{problem.changed_text}{detail}</p>\n"
     if problem.bookmark_url:
         url = e(problem.bookmark_url)
         html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'

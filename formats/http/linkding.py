@@ -12,7 +12,7 @@ import formats
 from formats.http import linkding_shapes as shapes
 from formats.http.linkding_query import select_entries
 from formats.http.linkding_shapes import Document
-from formats.http.problems import problem_of
+from formats.http.problems import problem_of, raise_if_unfinished
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Route, Router, Service, path_of
@@ -23,7 +23,7 @@ from storage.errors import Invalid
 from storage.files import is_readable
 from storage.numbers import number_of_id
 from storage.query import Query, first_values
-from storage.retag import replace_tag
+from storage.retag import replace_tags
 from storage.store import Store
 
 _ARCHIVED = shapes.TAG_BY_FLAG["is_archived"]
@@ -92,7 +92,8 @@ def get_tag(service: Service, request: Request, number: str) -> Response:
 def delete_tag(service: Service, request: Request, number: str) -> Response:
     """DELETE /api/tags/{number}/: remove the tag from all bookmarks."""
     tag = _find_tag(service.store, number)
-    report = replace_tag(service.store, tag, [])
+    report = replace_tags(service.store, [tag], [])
+    raise_if_unfinished(report)
     if report.failed:
         raise HTTPError(503, f"Not all bookmarks were changed. {report.failed[0].reason}")
     return Response(NO_CONTENT, {})

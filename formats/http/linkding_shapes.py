@@ -115,7 +115,7 @@ def problem_document(problem: Problem) -> Document:
     if problem.status == 400:
         return {"non_field_errors": [problem.detail]}
     if not problem.errors:
-        return {"detail": problem.detail}
+        return {"detail": problem.text}
     reasons_by_key: dict[str, list[str]] = {}
     for field, reason in problem.errors:
         key = _KEY_BY_FIELD.get(field, field)

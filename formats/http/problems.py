@@ -18,6 +18,7 @@ from formats.http.response import HTTPError, Response, respond_with
 from formats.http.security import BEARER
 from formats.listing import Site
 from storage import errors
+from storage.retag import RetagReport
 
 log = logging.getLogger("bookmarks")
 _MAX_LOGGED_CHARACTERS = 200
@@ -43,10 +44,29 @@ STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 }
 
 
+class Unfinished(Exception):
+    """An error has ended a change of many bookmarks. `changed` of them are changed."""
+
+    def __init__(self, changed: int, error: errors.StorageError) -> None:
+        super().__init__(str(error))
+        self.changed = changed
+        self.error = error
+
+
+def raise_if_unfinished(report: RetagReport) -> None:
+    """Raise Unfinished if an error has ended a change of tags."""
+    if report.error:
+        raise Unfinished(report.changed, report.error)
+
+
 def problem_of(request: Request, error: Exception, site: Site) -> Problem:
     """Return the problem for an exception. Logs internal and disk errors."""
     if isinstance(error, HTTPError):
         return Problem(error.status, str(error), error.headers)
+    if isinstance(error, Unfinished):
+        problem = problem_of(request, error.error, site)
+        problem.changed = error.changed
+        return problem
     status = STATUS_BY_ERROR.get(type(error))
     if status is None:
         return _log_internal_error(request)
@@ -98,7 +118,7 @@ def _document(problem: Problem) -> bytes:
         "type": "about:blank",
         "title": problem.title,
         "status": problem.status,
-        "detail": problem.detail,
+        "detail": problem.text,
     }
     if problem.errors:
         document["errors"] = [

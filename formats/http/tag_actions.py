@@ -12,6 +12,7 @@ from formats.http.form_handler import (
     respond_page,
     typed_tags,
 )
+from formats.http.problems import raise_if_unfinished
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address, with_query
@@ -19,7 +20,7 @@ from storage.bookmark import tags_without
 from storage.errors import Malformed
 from storage.index import Entry
 from storage.query import Query, fold_tags
-from storage.retag import Retagging, RetagReport, clean_retagging, replace_tag, retag
+from storage.retag import Retagging, RetagReport, clean_retagging, replace_tags, retag
 from storage.store import Store
 
 
@@ -37,7 +38,8 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
         page = write_removal_question(fields, retagging.remove, count, site)
         return respond_page(page)
     report = retag(service.store, retagging, entries)
-    address = list_address(site.url, fields.get("_list"), results=_results([report]))
+    raise_if_unfinished(report)
+    address = list_address(site.url, fields.get("_list"), results=_results(report))
     return see_other(address)
 
 
@@ -73,15 +75,14 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     is_confirmed = fields.get("expected") == str(total)
     if old_counts and not is_confirmed:
         return respond_page(write_question(old_counts, new, existing_counts, total, site))
-    reports = [replace_tag(service.store, tag, new) for tag in old]
-    return see_other(_address_after(site, new, reports))
+    report = replace_tags(service.store, old, new)
+    raise_if_unfinished(report)
+    return see_other(_address_after(site, new, report))
 
 
-def _address_after(
-    site: Site, new: Sequence[str], reports: Sequence[RetagReport]
-) -> str:
+def _address_after(site: Site, new: Sequence[str], report: RetagReport) -> str:
     """Return the address of the first new tag's list, or of the page of tags."""
-    results = _results(reports).items()
+    results = _results(report).items()
     if new:
         return with_query(f"{site.url}/", [("tag", new[0]), *results])
     return with_query(f"{site.url}/tags", [*results])
@@ -103,10 +104,9 @@ def _count_bookmarks(store: Store, tags: Sequence[str]) -> list[tuple[str, int]]
     return counts
 
 
-def _results(reports: Sequence[RetagReport]) -> dict[str, int]:
+def _results(report: RetagReport) -> dict[str, int]:
     """Return the numbers for the notice above the list."""
-    results = {"changed": sum(report.changed for report in reports)}
-    failed = sum(len(report.failed) for report in reports)
-    if failed:
-        results["failed"] = failed
+    results = {"changed": report.changed}
+    if report.failed:
+        results["failed"] = len(report.failed)
     return results
