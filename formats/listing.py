@@ -40,8 +40,8 @@ class Site(msgspec.Struct, frozen=True):
     path: str = ""  # Such as `/marks`.
     has_login: bool = False
     is_visitor: bool = False
-    # For visitors, both functions find nothing.
-    count_unread: Callable[[], int] = lambda: 0
+    # For visitors, both functions find nothing. None is an unknown number.
+    count_unread: Callable[[], int | None] = lambda: 0
     # The most used tags of bookmarks with the host of a uri.
     find_host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 

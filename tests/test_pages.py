@@ -58,7 +58,7 @@ def test_a_page_says_a_full_address_where_programs_read_of_an_absolute_one(app):
 @pytest.mark.parametrize("query", ["limit=x", "limit=5&offset=-1", "sort=x", "format=x"])
 def test_a_wrong_parameter_is_an_error_that_leads_back_to_the_list(app, query):
     page = app.get(f"/?{query}", headers=PAGE, status=400).html
-    text = "Something in the address of this page is wrong. Go back to the list."
+    text = "Something in the address of this page is wrong."
     assert page.main.p.text == text
     assert page.main.a["href"] == "/"
     name = query.split("&")[-1].partition("=")[0]
@@ -88,6 +88,19 @@ def test_a_refused_form_is_sent_again_by_a_button_named_as_its_action(app, data,
 def test_nothing_is_left_to_do_where_there_is_no_bookmark(app):
     page = app.post("/-/delete/none", {"_shown": ""}, headers=PAGE, status=404).html
     assert "not done yet" not in page.main.text and not page.select("main button")
+
+
+def test_the_links_of_an_error_page_are_those_of_other_pages_without_a_number(app, add):
+    add("x:1", tags=["unread"])
+    for path, status in (("/none", 404), ("/?limit=x", 400)):
+        page = app.get(path, headers=PAGE, status=status).html
+        assert [link.text.strip() for link in page.nav.find_all("a")] == ["Unread", "Tags", "Tools"]
+
+
+def test_the_page_of_a_new_bookmark_is_marked_as_the_current_one(app):
+    for path, current in (("/-/add", "Add"), ("/tags", "Tags"), ("/-/tools", "Tools")):
+        page = app.get(path, headers=PAGE, status=200).html
+        assert page.header.find(attrs={"aria-current": "page"}).text == current
 
 
 def test_the_title_of_a_page_names_the_page_and_then_the_service(app, add):

@@ -98,4 +98,4 @@ def write_add(form: BookmarkForm, site: Site) -> str:
             focus = name
             break
     form_html = editor.edit_form(site, form, FormParts(focus=focus))
-    return write_page("Add a bookmark", form_html, site)
+    return write_page("Add a bookmark", form_html, site, current="add")

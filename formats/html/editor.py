@@ -237,9 +237,8 @@ def _fields_html(site: Site, form: BookmarkForm, parts: FormParts) -> str:
     html = ""
     for name in LABELS:
         note = parts.notes.get(name)
-        html += _field(name, form.text(name), note, has_focus=name == parts.focus)
-        if name == "tags":
-            html += _tag_checkboxes(site, form)
+        below = _tag_checkboxes(site, form) if name == "tags" else ""
+        html += _field(name, form.text(name), note, name == parts.focus, below)
     return html
 
 
@@ -251,7 +250,9 @@ def _unread_checkbox(form: BookmarkForm) -> str:
     )
 
 
-def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
+def _field(
+    name: str, value: str, note: Note | None, has_focus: bool, below: str
+) -> str:
     label, attributes, is_multiline = _INPUTS[name]
     note_html = ""
     if note:
@@ -268,7 +269,7 @@ def _field(name: str, value: str, note: Note | None, has_focus: bool) -> str:
         input_html = f'<input id="{name}" name="{name}" value="{e(value)}" {attributes}>'
     return (
         f'<div class="field">\n<label for="{name}">{label}</label>\n'
-        f"{input_html}\n{note_html}</div>\n"
+        f"{input_html}\n{note_html}{below}</div>\n"
     )
 
 

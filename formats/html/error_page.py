@@ -21,19 +21,20 @@ _HEADINGS: Mapping[int, str] = {
     413: "This is too large",
     422: "Something needs a correction",
 }
+_STATUSES_WITH_LINKS = (400, 404, 410)  # Not of requests that are forbidden.
 # The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # In place of the detail, which is for programs.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
-    403: "This change may come from another site, so nothing was done. Try it from the list.",
-    404: "No bookmark and no page has this address. Check it, or go back to the list.",
+    403: "This change may come from another site, so nothing was done.",
+    404: "No bookmark and no page has this address.",
     405: "This cannot be done at this address.",
     406: "This address is meant for programs.",
     409: "Another bookmark has this address.",
     413: "The service does not accept this much at once.",
     415: "The service does not know the type of what was sent.",
 }
-_WRONG_ADDRESS_TEXT = "Something in the address of this page is wrong. Go back to the list."
+_WRONG_ADDRESS_TEXT = "Something in the address of this page is wrong."
 # In place of details that begin with these words.
 _TEXTS_BY_BEGINNING = {
     "The parameter ": _WRONG_ADDRESS_TEXT,
@@ -95,8 +96,11 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    # The request may lack a token, so the page must show nothing of the collection.
-    site = replace(site, count_unread=lambda: 0)
+    # The request may come from another site, so the page must show nothing of the collection.
+    unread: int | None = 0
+    if problem.status in _STATUSES_WITH_LINKS and not site.is_visitor:
+        unread = None
+    site = replace(site, count_unread=lambda: unread)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"

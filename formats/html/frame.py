@@ -40,7 +40,7 @@ def e(text: str) -> str:
 def begin(title: str, site: Site, listing: Listing | None = None, current: str = "") -> str:
     """Return a page up to its main part. With `listing`, links keep the filter.
 
-    `current` is "tags", "tools" or "".
+    `current` is "tags", "tools", "add" or "".
     """
     head = _head(title, site)
     filter = listing.linked_filter if listing else []
@@ -48,7 +48,7 @@ def begin(title: str, site: Site, listing: Listing | None = None, current: str =
     brand = _brand(site)
     search = _search(site, listing)
     navigation = _navigation(site, listing, current)
-    add_link = _add_link(site, listing)
+    add_link = _add_link(site, listing, is_current=current == "add")
     # On narrow screens, CSS hides the links behind the button "Pages".
     return f"""\
 {head}<link rel="alternate" type="application/atom+xml" title="Feed" href="{feed}">
@@ -76,13 +76,14 @@ def _login_link(site: Site) -> str:
     return f'<a href="{e(site.path)}/-/login">{label}</a>\n'
 
 
-def _add_link(site: Site, listing: Listing | None) -> str:
+def _add_link(site: Site, listing: Listing | None, is_current: bool) -> str:
     if site.is_visitor:
         return ""
     address = f"{site.path}/-/add"
     if listing:
         address = with_query(address, [("_list", listing.list_query)])
-    return f'<a class="button" id="add" href="{e(address)}">Add</a>\n'
+    attribute = _current_attribute(is_current)
+    return f'<a class="button" id="add" href="{e(address)}"{attribute}>Add</a>\n'
 
 
 def begin_login(title: str, site: Site) -> str:
@@ -153,10 +154,11 @@ def _unread_link(site: Site, listing: Listing | None) -> str:
     count = site.count_unread()
     if count == 0:
         return ""
+    number = f"{count:,}" if count else ""
     filter = [("tag", "unread")]
     is_current = listing is not None and listing.filter == filter
     address = with_query(f"{site.path}/", filter)
-    return link(f"Unread <span>{count:,}</span>", address, is_current)
+    return link(f"Unread <span>{number}</span>", address, is_current)
 
 
 def _search(site: Site, listing: Listing | None) -> str:
@@ -227,8 +229,11 @@ def list_link(site: Site, list_query: str | None = None) -> str:
 
 
 def link(label: str, address: str, is_current: bool) -> str:
-    attribute = ' aria-current="page"' if is_current else ""
-    return f'<a href="{e(address)}"{attribute}>{label}</a>\n'
+    return f'<a href="{e(address)}"{_current_attribute(is_current)}>{label}</a>\n'
+
+
+def _current_attribute(is_current: bool) -> str:
+    return ' aria-current="page"' if is_current else ""
 
 
 def link_button(label: str, address: str) -> str:

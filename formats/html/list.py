@@ -19,8 +19,9 @@ from storage.query import NEWEST_FIRST
 from storage.search import words_to_mark
 
 _MAX_DESCRIPTION_CHARACTERS = 2000
-_MAX_UNCOLLAPSED_CHARACTERS = 140
+_MAX_UNCOLLAPSED_CHARACTERS = 90  # Two lines on a phone.
 _MAX_UNCOLLAPSED_LINES = 2
+_MAX_ADDRESS_CHARACTERS = 40
 _MAX_TAGS = 20  # So that the column beside the list is whole in usual windows.
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
@@ -218,8 +219,8 @@ class _ItemWriter:
         description = _description(bookmark.description, edit_address, self._escape_and_mark)
         meta = self._meta(entry, edit_address)
         return (
-            f"<li id=b-{bookmark.id} dir=auto{unread}>\n{select}<h2>{title}</h2>\n"
-            f"{description}<p class=meta>{meta}</p>\n</li>\n"
+            f"<li id=b-{bookmark.id} dir=auto{unread}>{select}<h2>{title}</h2>"
+            f"{description}<p class=meta>{meta}</p></li>\n"
         )
 
     def _meta(self, entry: Entry, edit_address: str) -> str:
@@ -279,7 +280,8 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
     if not description:
         return ""
     shown = cut(description, _MAX_DESCRIPTION_CHARACTERS)
-    if not _must_collapse(description):
+    summary = _ADDRESS.sub(_short_match, shown)
+    if not _must_collapse(summary):
         return _text_with_links(shown, escape_and_mark)
     # Links follow the summary, which must not contain any.
     links = ""
@@ -287,13 +289,13 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
         links += f"<p>{_link(address)}</p>"
     if len(description) > _MAX_DESCRIPTION_CHARACTERS:
         links += f'<p><a href="{edit_address}">Show the whole description</a></p>'
-    return f"<details><summary>{escape_and_mark(shown)}</summary>{links}</details>\n"
+    return f"<details><summary>{escape_and_mark(summary)}</summary>{links}</details>"
 
 
-def _must_collapse(description: str) -> bool:
-    if len(description) > _MAX_UNCOLLAPSED_CHARACTERS:
+def _must_collapse(text: str) -> bool:
+    if len(text) > _MAX_UNCOLLAPSED_CHARACTERS:
         return True
-    return description.count("\n") >= _MAX_UNCOLLAPSED_LINES
+    return text.count("\n") >= _MAX_UNCOLLAPSED_LINES
 
 
 def _text_with_links(text: str, escape_and_mark: Escape) -> str:
@@ -302,11 +304,22 @@ def _text_with_links(text: str, escape_and_mark: Escape) -> str:
     for match in _ADDRESS.finditer(text):
         html += escape_and_mark(text[end : match.start()]) + _link(match[0])
         end = match.end()
-    return f"<p>{html}{escape_and_mark(text[end:])}</p>\n"
+    return f"<p>{html}{escape_and_mark(text[end:])}</p>"
 
 
 def _link(address: str) -> str:
-    return f'<a href="{e(address)}">{e(address)}</a>'
+    whole = e(address)
+    return f'<a href="{whole}" title="{whole}">{e(_short_address(address))}</a>'
+
+
+def _short_match(match: re.Match[str]) -> str:
+    return _short_address(match[0])
+
+
+def _short_address(address: str) -> str:
+    """Return `example.org/page` for `https://www.example.org/page/`."""
+    _, _, rest = address.partition("://")
+    return cut(rest.removeprefix("www.").removesuffix("/"), _MAX_ADDRESS_CHARACTERS)
 
 
 # --- Below and beside the items ---

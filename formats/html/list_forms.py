@@ -48,7 +48,7 @@ def buttons(labels: Mapping[str, str]) -> str:
 def checkbox(id: str) -> str:
     """Return a checkbox of the form `many`, for an item of a list."""
     # Without quotes, pages of many items are smaller.
-    return f"<input type=checkbox form=many name=selected value={id} aria-label=Select>\n"
+    return f"<input type=checkbox form=many name=selected value={id} aria-label=Select>"
 
 
 def bar(listing: Listing) -> str:
@@ -90,7 +90,8 @@ def retag_menu(listing: Listing) -> str:
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
     labels = {"add": "Add", "ask": "Remove"}  # "ask" leads to a question.
-    content = tags_field("list-tags", f"Tags for {number}") + buttons(labels)
+    content = tags_field("list-tags", f"Tags for {number}", placeholder="tag, tag")
+    content += buttons(labels)
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, attributes='class="retag"')
 
@@ -100,7 +101,8 @@ def _rename_form(listing: Listing, hidden: Parameters) -> str:
     name, tag = listing.filter[0]
     if name != "tag" or len(listing.filter) > 1:
         return ""
-    content = tags_field("rename", f"Rename <bdi>{e(tag)}</bdi> to")
+    label = f"Rename <bdi>#{e(tag)}</bdi> to"
+    content = tags_field("rename", label, placeholder="tag, tag")
     content += buttons({"rename": "Rename"})
     path = f"{listing.site.path}/-/tags"
     return post_form(path, hidden, content, attributes='class="retag"')

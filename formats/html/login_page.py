@@ -11,7 +11,8 @@ def write_login_page(
 
     `pending_fields` belong to a form that the user sent without a login.
     """
-    note = frame.Note("hint", "Paste the token of this service.")
+    source = "From the token file or BOOKMARKS_TOKEN of this service."
+    note = frame.Note("hint", source)
     if error:
         note = frame.Note("error", error)
     attributes, note_html = frame.field_note("token", note)

@@ -15,9 +15,9 @@ from formats.html.editor import (
     texts_of,
 )
 from formats.html.error_page import Problem, detail_html, people_text, problem_html
-from formats.html.frame import Note
+from formats.html.frame import Note, e
 from formats.html.list_forms import tags_field
-from formats.listing import Site
+from formats.listing import Site, list_address, with_query
 from storage.index import Entry
 
 # Labels of buttons that send a form again, by its action. "ask" asks before removing tags.
@@ -83,25 +83,57 @@ def _not_saved(problem: Problem) -> str:
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return the error page of a form, with a button to send it again if that can help."""
+    if path == "/-/retag" and problem.status == 412:
+        return _write_other_number(fields, path, problem, site)
     text = problem_html(problem)
     form = ""
     is_bookmark_missing = problem.status in (404, 410)
     if not is_bookmark_missing:
-        form = _form_again(fields, path, problem, site)
+        form = _form_again(fields, path, problem, site, _action_label(fields, path))
         if not problem.is_outcome_unknown:
             text += "<p>This is not done yet.</p>\n"
     main = _alert(text) + form + frame.list_link(site, fields.get("_list"))
     return frame.write_page(problem.heading, main, site)
 
 
-def _form_again(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
+def _write_other_number(
+    fields: Mapping[str, Any], path: str, problem: Problem, site: Site
+) -> str:
+    """Return the page after the bookmarks of a list have become more or fewer."""
+    number = f'{int(fields["expected"]):,}'  # The handler has set it to the present number.
+    if fields["do"] == "add":
+        participle = "added"
+        label = f"Add to {number}"
+    else:
+        participle = "removed"
+        label = f"Remove from {number}"
+    numbers, _, _ = problem.detail.partition(". ")
+    filter = {name: fields[name] for name in ("tag", "q") if name in fields}
+    address = e(with_query(f"{site.path}/", frame.flatten(filter)))
+    text = (
+        f"<p>No tags were {participle}. {e(numbers)}. "
+        f'<a href="{address}">Show the {number}</a></p>\n'
+    )
+    cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
+    form = _form_again(fields, path, problem, site, label, cancel)
+    return frame.write_page(problem.heading, _alert(text) + form, site)
+
+
+def _form_again(
+    fields: Mapping[str, Any],
+    path: str,
+    problem: Problem,
+    site: Site,
+    label: str,
+    beside: str = "",
+) -> str:
     other_fields = {name: value for name, value in fields.items() if name != "tags"}
     content = ""
     typed = ", ".join(fields.get("tags", ()))
     error = _error_sentences(problem).get("tags", "")
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
-    content += frame.submit_button(_action_label(fields, path))
+    content += frame.submit_button(label, beside)
     hidden = frame.flatten(other_fields)
     return frame.post_form(site.path + path, hidden, content, attributes='class="retag"')
 

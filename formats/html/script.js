@@ -256,7 +256,7 @@
   const all = make("input", { type: "checkbox", ariaLabel: "Select all on this page" });
   let lastBox; // From which a click with Shift checks the boxes.
   const barStatus = find(".bar [role=status]");
-  barStatus?.after(make("label", { className: "all" }, all, make("span", {}, "All", make("span", {}, " on this page"))));
+  barStatus?.after(make("label", { className: "all" }, all, make("span", {}, "All")));
 
   function showSelection() {
     const count = boxes(":checked").length;
@@ -486,7 +486,7 @@
     o: ["open in a new tab", () => findAll(".list > .current h2 a").forEach(({ href }) => open(href, "_blank", "noopener"))],
     n: ["next page", () => find("a[rel=next]")?.click()],
     p: ["previous page", () => find("a[rel=prev]")?.click()],
-    "?": ["these keys", () => find(".keys").showModal()],
+    "?": ["these shortcuts", () => find(".keys").showModal()],
     ...(find("#add") && OWNERS_KEYS), // Visitors' pages do not have this link.
   };
 
@@ -507,14 +507,14 @@
     const toggle = make("input", { type: "checkbox", checked: !setting("localStorage", KEYS_OFF) });
     toggle.onchange = () => setting("localStorage", KEYS_OFF, toggle.checked ? "" : "yes");
     const list = make("dl", {});
-    for (const [key, [what]] of Object.entries(KEYS)) {
-      list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what));
-    }
+    Object.entries(KEYS).forEach(([key, [what]]) =>
+      list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)));
+    const name = "Keyboard shortcuts";
     const form = make("form", { method: "dialog", className: "buttons" },
-      make("button", {}, "Close"), make("label", {}, toggle, " Use these keys"));
-    return make("dialog", { className: "keys", ariaLabel: "Keys" }, make("h2", {}, "Keys"), list, form);
+      make("button", {}, "Close"), make("label", {}, toggle, " Use these shortcuts"));
+    return make("dialog", { className: "keys", ariaLabel: name }, make("h2", {}, name), list, form);
   }
 
   document.body.append(keysDialog());
-  find("#more")?.after(make("p", {}, make("button", { type: "button", onclick: KEYS["?"][1] }, "Keys")));
+  find("#more")?.after(make("p", {}, make("button", { type: "button", onclick: KEYS["?"][1] }, "Keyboard shortcuts")));
 })();

@@ -52,9 +52,9 @@ def bookmarklet(site: Site) -> str:
     address = e(quote(code, safe=":/()*'!,;=&+?."))
     return f"""\
 <div class="on-desktop">
-<p><a class="button" id="bookmarklet" href="{address}">Save to Bookmarks</a></p>
 <p>Drag this button to your bookmarks bar. Click it there to save the page \
 that you are on, with the text that you have selected.</p>
+<p><a class="button" id="bookmarklet" href="{address}">Save to Bookmarks</a></p>
 </div>
 <p class="on-phone">You can install Bookmarks from the menu of your browser, if its address \
 begins with https. On Android you can then share pages to it from any app.</p>

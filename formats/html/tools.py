@@ -38,10 +38,10 @@ def _aside(site: Site) -> str:
     similar = link_button("Find similar addresses", f"{site.path}/-/similar")
     text = f"<p>Bookmarks you may have twice.</p>\n<p>{similar}</p>\n"
     sections = _section("Similar addresses", text)
-    trash = link_button("Recently deleted", f"{site.path}/-/trash")
+    trash = link_button("See deleted bookmarks", f"{site.path}/-/trash")
     text = f"<p>Bookmarks you can put back.</p>\n<p>{trash}</p>\n"
     sections += _section("Recently deleted", text)
-    # script.js adds the button "Keys" after the empty element.
+    # script.js adds the button "Keyboard shortcuts" after the empty element.
     return f'<aside aria-label="Tidying up">\n{sections}<div id="more"></div>\n</aside>\n'
 
 

@@ -56,7 +56,7 @@ def _summary(total: int, days: int | None) -> str:
     if not days:
         return number
     period = number_of(days, "day")
-    return f"{number}, each kept for {period}"
+    return f"{number}, kept for {period}"
 
 
 def _nothing_here(site: Site, days: int | None) -> str:

@@ -367,6 +367,19 @@ def test_addresses_in_descriptions_are_links(app, add):
     assert {a["href"] for a in links} == expected
 
 
+def test_addresses_in_descriptions_are_shown_without_scheme_and_cut(app, add):
+    long = "http://b.example/" + "x" * 60
+    add("https://1.example/", description=f"See https://www.a.example/x/, or {long}.")
+    page = app.get("/", headers=PAGE, status=200).html
+    first, second = page.select(".list h2 + p:not(.meta) a")
+    assert first.text == "a.example/x" and second.text == "b.example/" + "x" * 30 + "…"
+    assert first["href"] == first["title"] == "https://www.a.example/x/"
+    assert second["href"] == second["title"] == long
+    app.put_json("/" + app.get("/").json[0]["id"] + "/description", f"{long} " * 4, status="*")
+    page = app.get("/", headers=PAGE, status=200).html
+    assert "http" not in page.select_one(".list summary").text
+
+
 # --- Several bookmarks at once ---
 
 
@@ -602,9 +615,9 @@ def test_a_page_of_50_bookmarks_has_at_most_60_kb_and_76_kb_with_a_filter(app):
     filter = {}
     for name, value, size in (
         ("limit", "50", 60_000),
-        ("tag", "common", 64_000),
+        ("tag", "common", 64_100),
         ("q", "usual people", 71_000),
-        ("sort", "-modified", 76_000),
+        ("sort", "-modified", 76_100),
     ):
         filter[name] = value
         page = app.get("/", filter, headers=PAGE, status=200)
@@ -781,7 +794,11 @@ def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
     add("https://1.example/", tags=["x"])
     add("https://2.example/", tags=["x"])
     response = refused_retagging(app, 412, tags="z")
-    assert "2 bookmarks match now, not 1" in response.text
+    text = response.html.select_one(".notice").text.strip()
+    assert text == "No tags were added. 2 bookmarks match now, not 1. Show the 2"
+    assert response.html.select_one(".notice a")["href"] == "/?tag=x"
+    buttons = [button.text for button in response.html.select("main .buttons > *")]
+    assert buttons == ["Add to 2", "Cancel"]
     add("https://3.example/", tags=["x"])
     response = response.forms[1].submit(headers=PAGE, status=412)
     assert "3 bookmarks match now, not 2" in response.text

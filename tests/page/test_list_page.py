@@ -35,12 +35,13 @@ def test_in_a_wide_window_the_tags_of_the_site_are_beside_the_form(browser, widt
     browser.post("https://a.example/1", tags=[f"tag {n}" for n in range(8)])
     for path in ("/-/add", "/-/add?uri=https://a.example/2"):
         browser.open(path)
-        address, title, _, description = [field.rect for field in browser.all(".field")]
+        address, title, tagged, description = [f.rect for f in browser.all(".field")]
         assert address["x"] == title["x"] == description["x"]
         for tags in browser.all(".editor fieldset"):
             is_beside = abs(tags.rect["x"] + 5 - browser.find(".top nav").rect["x"]) <= 1
             assert is_beside == (width == 1280)
-            assert (tags.rect["y"] == address["y"]) == is_beside
+            assert (tags.rect["y"] == tagged["y"]) == is_beside
+            assert is_beside or tags.size["height"] < 60  # A row, which scrolls.
     assert browser.all(".editor fieldset")
 
 
@@ -61,9 +62,10 @@ def test_the_column_beside_the_list_is_whole_in_a_usual_window(either):
 def test_in_a_wide_window_the_tools_that_tidy_up_are_beside_the_others(browser):
     browser.use_screen(1280)
     browser.open("/-/tools")
-    trash = browser.link("Recently deleted").rect
+    trash = browser.link("See deleted bookmarks").rect
     assert trash["x"] == browser.find(".top nav").rect["x"]
     assert trash["y"] < browser.find(".links").rect["y"]
+    assert browser.find("aside h2").rect["y"] == browser.find("main h2").rect["y"]
 
 
 def test_a_mouse_puts_back_a_bookmark_beside_its_title(browser):
@@ -92,6 +94,8 @@ def test_on_a_phone_similar_bookmarks_are_as_low_as_those_of_the_list(browser):
     browser.open("/-/similar")
     item = browser.all(".list > li")[1]
     assert item.size["height"] <= 86
+    keep = browser.find(".list .actions button")
+    assert abs(browser.find(".list .actions a").rect["x"] - right(keep) - 24) <= 1
     assert right(browser.all(".list .actions a")[1]) <= 374
 
 
@@ -213,7 +217,7 @@ def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width)
     browser.open()
     browser.find(".select").click()
     browser.find(".list [name=selected]").click()
-    assert browser.find(".bar .all").text == "All on this page"
+    assert browser.find(".bar .all").text == "All"
     bar = browser.find(".bar")
     uncheck = browser.find(".bar [type=reset]")
     delete = browser.find(".bar .wrong")
@@ -222,7 +226,7 @@ def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width)
     assert uncheck.rect["y"] + uncheck.rect["height"] <= delete.rect["y"]
 
 
-def test_in_a_wide_window_the_bar_is_one_row_between_the_edges_of_the_column(browser, filled):
+def test_in_a_wide_window_the_bar_is_one_row_as_wide_as_a_checked_item(browser, filled):
     browser.use_screen(1280)
     for path, box in {"/": ".list [name=selected]", "/tags": ".cloud [name=tag]"}.items():
         browser.open(path)
@@ -230,10 +234,40 @@ def test_in_a_wide_window_the_bar_is_one_row_between_the_edges_of_the_column(bro
         bar = browser.find(".bar")
         column = browser.find(".head").rect
         assert bar.size["height"] < 64
-        assert bar.rect["x"] == column["x"] - 16
+        assert bar.rect["x"] == column["x"] - 56  # The checkboxes are inside it.
         assert right(bar) == column["x"] + column["width"] + 16
-        assert right(browser.find(".bar .wrong")) <= right(bar)
+        assert right(browser.find(".bar .wrong")) <= browser.find(".bar .more").rect["x"]
         assert browser.find(".bar .combo").size["width"] >= 200
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_shows_below_the_bar(browser, filled, width):
+    browser.use_screen(width, 600)
+    browser.open()
+    if width < 1024:
+        browser.find(".select").click()
+    browser.find(".list [name=selected]").click()
+    bar = browser.find(".bar")
+    bottom = browser.driver.execute_script(
+        "return arguments[0].getBoundingClientRect().bottom - innerHeight", bar
+    )
+    assert bottom == 0
+
+
+def test_in_a_low_window_the_button_of_a_form_stays_in_sight(browser, filled):
+    browser.use_screen(1280, 500)
+    browser.open(f"/-/add?uri={SAMPLES[0][0]}&tags=new&description=More")
+    save = browser.find(".editor .primary").rect
+    assert save["y"] + save["height"] <= 500
+
+
+@pytest.mark.parametrize("width", [1100, 1280])
+def test_deleting_is_at_the_end_of_the_row_of_saving(browser, filled, width):
+    browser.use_screen(width)
+    browser.open("/" + browser.stored()[0]["id"])
+    save, delete = browser.find(".editor .primary").rect, browser.find(".delete button").rect
+    assert save["y"] == delete["y"]
+    assert abs(delete["x"] + delete["width"] - 14 - right(browser.find("main"))) <= 1
 
 
 def test_on_a_phone_the_buttons_of_the_bar_are_apart(browser, filled):
