@@ -42,8 +42,7 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield each outcome when it is durable.
 
-    `check_state` is called before the first change. After an error, some items of the
-    current batch may have been changed.
+    `check_state` is called before the first change. Raises what `change_batch` raises.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, check_state)
@@ -70,7 +69,7 @@ def change_batch(
 ) -> list[Outcome[_Item, _Result]]:
     """Change the items in one transaction.
 
-    If Busy, Full or Unavailable is raised, some items may have been changed.
+    Raises Busy, Full or Unavailable if no item is changed, or OutcomeUnknown if some may be.
     """
     outcomes: list[Outcome[_Item, _Result]] = []
     with store.transaction() as transaction:

@@ -77,8 +77,8 @@ class Store(Reader):
     def transaction(self) -> Iterator[Transaction]:
         """Lock the folder for a `with` block, and store its changes at the end.
 
-        If the block fails, nothing is stored. If storing raises Busy, Full or
-        Unavailable, some changes may be stored.
+        If the block fails, nothing is stored. The end raises Busy, Full or Unavailable if
+        nothing is stored, or OutcomeUnknown if some changes may be stored.
         """
         # Read changed files before locking, to keep the lock short. Without inotify, that
         # would compare all files twice.

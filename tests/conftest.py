@@ -4,6 +4,7 @@ import fcntl
 import functools
 import gc
 import http.server
+import itertools
 import os
 import platform
 import re
@@ -25,6 +26,8 @@ import webtest
 
 from bookmarks import ROUTES, main, make_app
 from formats.http import pages
+from storage.errors import StorageError
+from storage.transaction import Transaction
 
 ROOT = Path(__file__).parent.parent
 URI = "https://example.com/"
@@ -96,6 +99,24 @@ def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
         return app.post_json("/", {"uri": uri, **fields}, status=201).json
 
     return add
+
+
+@pytest.fixture
+def fail_batch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, StorageError], None]:
+    """Return a function that makes a coming batch, such as the second one, fail."""
+
+    def fail_batch(failing: int, error: StorageError) -> None:
+        publish = Transaction.publish
+        batches = itertools.count(1)
+
+        def publish_or_fail(transaction: Transaction) -> None:
+            if next(batches) == failing:
+                raise error
+            publish(transaction)
+
+        monkeypatch.setattr(Transaction, "publish", publish_or_fail)
+
+    return fail_batch
 
 
 @pytest.fixture

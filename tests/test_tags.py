@@ -1,6 +1,5 @@
 """GET /tags lists all tags; POST /tags changes the tags of all selected bookmarks."""
 
-import itertools
 import time
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -9,7 +8,6 @@ import pytest
 import bookmarks
 from storage.errors import Busy
 from storage.numbers import number_of_id
-from storage.transaction import Transaction
 
 PAGE = {"Accept": "text/html"}
 
@@ -266,20 +264,12 @@ def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of)
 
 
 @pytest.fixture
-def many(app, monkeypatch):
+def many(app, fail_batch):
     """Tag 450 bookmarks with `a`, and the last one also with `b`. The second batch fails."""
     entries = [{"uri": f"x:{n}", "tags": ["a"]} for n in range(450)]
     entries[-1]["tags"].append("b")
     assert app.post_json("/-/import", entries).json["created"] == 450
-    publish = Transaction.publish
-    batches = itertools.count(1)
-
-    def fail_in_second_batch(transaction):
-        if next(batches) == 2:
-            raise Busy("Another writer has held the lock.")
-        publish(transaction)
-
-    monkeypatch.setattr(Transaction, "publish", fail_in_second_batch)
+    fail_batch(2, Busy("Another writer has held the lock."))
 
 
 @pytest.mark.parametrize("path, form, changed", [

@@ -6,16 +6,14 @@ import msgspec
 
 from formats.html import frame
 from formats.html.editor import shown_version, texts_of, values_html
+from formats.html.error_page import people_detail
 from formats.html.frame import cut, e
 from formats.html.parts import MAX_TITLE_CHARACTERS, host_html, page_link
 from formats.html.trash import trash_link
 from formats.listing import Site
 from storage.bookmark import Bookmark
-from storage.errors import Busy, Full, Gone, NotFound, StorageError, Unavailable
+from storage.errors import Gone, NotFound, StorageError
 from storage.index import Entry
-
-# After these errors, a bookmark may be changed or not.
-_OUTCOME_UNKNOWN = (Busy, Full, Unavailable)
 
 
 class ChangedBookmarks(msgspec.Struct):
@@ -25,19 +23,16 @@ class ChangedBookmarks(msgspec.Struct):
     can_be_restored: bool = True
     done: list[Bookmark] = []  # As they were before.
     changed_meanwhile: list[Entry] = []  # Left alone: another client has changed them.
-    failed: list[tuple[Bookmark | None, StorageError]] = []  # None if only the error is known.
+    # Left alone, each for its own reason. The bookmark is None if only the error is known.
+    failed: list[tuple[Bookmark | None, StorageError]] = []
+    # The error that ended the work, and how many bookmarks were not reached.
+    ended_by: StorageError | None = None
+    unknown_count: int = 0  # They may be changed or not.
+    left_count: int = 0
 
     @property
     def is_complete(self) -> bool:
-        return not self.changed_meanwhile and not self.failed
-
-    @property
-    def all_failed(self) -> bool:
-        return not self.done and not self.changed_meanwhile
-
-    @property
-    def is_outcome_unknown(self) -> bool:
-        return any(isinstance(error, _OUTCOME_UNKNOWN) for _, error in self.failed)
+        return not self.changed_meanwhile and not self.failed and not self.ended_by
 
     @property
     def participle(self) -> str:
@@ -52,6 +47,7 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
     content = _deleted_html(changes, site, list_query)
     content += _changed_meanwhile_html(changes, site, list_query)
     content += _failed_html(changes, site)
+    content += _not_reached_html(changes)
     classes = "notice"
     if not changes.is_complete:
         classes = "notice alert"
@@ -68,8 +64,6 @@ def write_changed_bookmarks(changes: ChangedBookmarks, site: Site, list_query: s
 
 
 def _heading(changes: ChangedBookmarks) -> str:
-    if changes.is_outcome_unknown and not changes.done:
-        return "This may be done or not"
     number = frame.number_of_bookmarks(len(changes.done))
     return f"{number} {changes.participle}"
 
@@ -127,22 +121,34 @@ def _failed_html(changes: ChangedBookmarks, site: Site) -> str:
     """Return links to the failed bookmarks, grouped by reason."""
     bookmarks_by_reason: dict[str, list[Bookmark | None]] = {}
     for bookmark, error in changes.failed:
-        reason = _reason(error, changes.participle)
+        reason = _reason(error)
         bookmarks_by_reason.setdefault(reason, []).append(bookmark)
     html = ""
     for reason, bookmarks in bookmarks_by_reason.items():
         number = frame.number_of_bookmarks(len(bookmarks))
-        html += f"<p>{number} {e(reason)}</p>\n"
+        html += f"<p>{number} left alone: {e(reason)}</p>\n"
         for bookmark in bookmarks:
             if bookmark:
                 html += f"<p>{page_link(bookmark, site)}</p>\n"
     return html
 
 
-def _reason(error: StorageError, participle: str) -> str:
-    """Return what is said of such bookmarks: `left alone: ` and the error, for example."""
-    if isinstance(error, _OUTCOME_UNKNOWN):
-        return f"not known to be {participle}: {error}"
+def _reason(error: StorageError) -> str:
     if isinstance(error, Gone | NotFound):
-        return "left alone: There is no such bookmark."
-    return f"left alone: {error}"
+        return "There is no such bookmark."
+    return people_detail(str(error))
+
+
+def _not_reached_html(changes: ChangedBookmarks) -> str:
+    """Return the numbers of bookmarks that an error kept from being changed."""
+    if not changes.ended_by:
+        return ""
+    reason = e(people_detail(str(changes.ended_by)))
+    html = ""
+    if changes.unknown_count:
+        number = frame.number_of_bookmarks(changes.unknown_count)
+        html += f"<p>{number} not known to be {changes.participle}: {reason}</p>\n"
+    if changes.left_count:
+        number = frame.number_of_bookmarks(changes.left_count)
+        html += f"<p>{number} left alone: {reason}</p>\n"
+    return html

@@ -131,10 +131,17 @@ def detail_html(problem: Problem) -> str:
     """Return the detail of a problem as HTML, in words for people."""
     if problem.deleted:
         return f"It was deleted on {date_html(problem.deleted)}."
+    if problem.status in _TEXTS_FOR_PEOPLE:
+        return e(_TEXTS_FOR_PEOPLE[problem.status])
+    return e(people_detail(problem.detail))
+
+
+def people_detail(detail: str) -> str:
+    """Return the text of an error in words for people."""
     for beginning, text in _TEXTS_BY_BEGINNING.items():
-        if problem.detail.startswith(beginning):
+        if detail.startswith(beginning):
             return text
-    return e(_TEXTS_FOR_PEOPLE.get(problem.status, problem.detail))
+    return detail
 
 
 def people_text(reason: str) -> str:

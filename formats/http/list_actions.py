@@ -20,13 +20,17 @@ from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address
 from storage import bookmark as rules
-from storage.batch import Done, Failed, Outcome, change_in_batches
+from storage.batch import Done, Failed, Outcome, change_batch, split
+from storage.bookmark import Bookmark
 from storage.errors import (
+    Busy,
+    Full,
     Gone,
     Invalid,
     Malformed,
-    PreconditionFailed,
+    OutcomeUnknown,
     StorageError,
+    Unavailable,
     Unreadable,
 )
 from storage.index import Entry
@@ -53,10 +57,7 @@ def _apply_button(
     service: Service, request: Request, fields: Fields, ids: Sequence[str], button: str
 ) -> Response:
     changes = _act_on_all(service.store, ids, button, fields)
-    if changes.all_failed:
-        # If a disk error has ended the work, it is the last one, and the one to report.
-        _, last_error = changes.failed[-1]
-        raise last_error
+    _raise_if_nothing_done(changes)
     # After a deletion, the page offers to put the bookmarks back.
     if changes.is_deletion or not changes.is_complete:
         site = service.site_after_change(request)
@@ -66,6 +67,17 @@ def _apply_button(
         id = ids[0]
     results = {"changed": len(changes.done)}
     return see_other(list_address(service.site(request).url, fields.get("_list"), id, results))
+
+
+def _raise_if_nothing_done(changes: ChangedBookmarks) -> None:
+    """Raise an error to show the form again, unless there is something else to report."""
+    if changes.done:
+        return
+    if changes.ended_by:
+        raise changes.ended_by
+    if not changes.changed_meanwhile:
+        _, first_error = changes.failed[0]
+        raise first_error
 
 
 def _act_on_all(
@@ -79,13 +91,19 @@ def _act_on_all(
     changes = ChangedBookmarks(
         is_deletion=button == "delete", can_be_restored=store.trash.keep_deleted != 0
     )
-    remaining = len(ids)
-    try:
-        for outcome in change_in_batches(store, ids, act_on_one):
+    changes.left_count = len(ids)
+    for batch in split(ids):
+        try:
+            outcomes = change_batch(store, batch, act_on_one)
+        except (Busy, Full, Unavailable) as error:
+            changes.ended_by = error
+            if isinstance(error, OutcomeUnknown):
+                changes.unknown_count = len(batch)
+                changes.left_count -= len(batch)
+            break
+        for outcome in outcomes:
             _add_outcome(changes, outcome)
-            remaining -= 1
-    except StorageError as error:
-        changes.failed += [(None, error)] * remaining
+        changes.left_count -= len(batch)
     return changes
 
 
@@ -94,7 +112,7 @@ def respond_changed(
 ) -> Response:
     """Respond with a page about the changed bookmarks and those left alone."""
     page = write_changed_bookmarks(changes, site, list_query)
-    if changes.is_outcome_unknown:
+    if changes.unknown_count:
         return respond_page(page, "503 Service Unavailable")
     if changes.done:
         return respond_page(page)
@@ -104,11 +122,22 @@ def respond_changed(
 _Action = Callable[[Transaction, Entry], None]
 
 
-class _Attempt(NamedTuple):
-    """The outcome of an action on one bookmark."""
+class _Changed(NamedTuple):
+    before: Bookmark
 
-    entry: Entry  # Before the action.
-    error: StorageError | None = None
+
+class _ChangedMeanwhile(NamedTuple):
+    """The page has shown another version, so the bookmark is left alone."""
+
+    entry: Entry
+
+
+class _Refused(NamedTuple):
+    bookmark: Bookmark
+    error: StorageError
+
+
+_Attempt = _Changed | _ChangedMeanwhile | _Refused
 
 
 def _act_unless_newer(
@@ -116,24 +145,24 @@ def _act_unless_newer(
 ) -> _Attempt:
     entry = transaction.get(id)
     if shown_version(entry) not in shown_versions:
-        return _Attempt(entry, PreconditionFailed("It was changed meanwhile."))
+        return _ChangedMeanwhile(entry)
     try:
         action(transaction, entry)
     except (Gone, Invalid, Unreadable) as error:
-        return _Attempt(entry, error)
-    return _Attempt(entry)
+        return _Refused(entry.bookmark, error)
+    return _Changed(entry.bookmark)
 
 
 def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Attempt]) -> None:
     match outcome:
+        case Done(_, _Changed(bookmark)):
+            changes.done.append(bookmark)
+        case Done(_, _ChangedMeanwhile(entry)):
+            changes.changed_meanwhile.append(entry)
+        case Done(_, _Refused(bookmark, error)):
+            changes.failed.append((bookmark, error))
         case Failed(_, error):
             changes.failed.append((None, error))
-        case Done(_, _Attempt(entry, None)):
-            changes.done.append(entry.bookmark)
-        case Done(_, _Attempt(entry, PreconditionFailed())):
-            changes.changed_meanwhile.append(entry)
-        case Done(_, _Attempt(entry, StorageError() as error)):
-            changes.failed.append((entry.bookmark, error))
 
 
 def _action_of(button: str, fields: Fields) -> _Action:

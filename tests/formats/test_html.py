@@ -9,7 +9,7 @@ import pytest
 
 import formats
 from formats.commands import EXPORT_SUFFIXES
-from storage.errors import Invalid
+from storage.errors import Busy, Full, Invalid, OutcomeUnknown, Unavailable
 
 PAGE = {"Accept": "text/html"}
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -471,6 +471,69 @@ def test_a_bookmark_with_too_many_tags_is_named_and_the_others_are_changed(app, 
     assert "1 bookmark left alone: tags must not be more than 100" in page.html.main.text
     assert page.html.main.find("a", href=f"/{many[1]['id']}").text == many[1]["title"]
     assert sum("new" in tags for tags in tags_of(app)) == 2
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_if_every_bookmark_fails_the_page_is_about_the_first(app, add, order):
+    add(uri="x:deleted", title="T0", tags=["x"])
+    add(uri="x:full", title="T1", tags=["x"])
+    many = app.get("/?sort=title", status=200).json
+    app.put_json(f"/{many[1]['id']}/tags", ["x", *map(str, range(99))], status=200)
+    form = app.get("/?tag=x", headers=PAGE, status=200).forms["many"]
+    app.delete(f"/{many[0]['id']}", status=204)
+    sent = [("selected", many[number]["id"]) for number in order]
+    sent += [("_shown", form["_shown"].value), ("do", "add"), ("tags", "new")]
+    page = app.post("/-/selected", sent, headers=PAGE, status="*")
+    assert page.status_int == (409 if order == [0, 1] else 422)
+    assert bool(page.html.find(id="tags-error")) == (order == [1, 0])
+
+
+@pytest.fixture
+def select_450(app):
+    """Return the form that is sent to act on 450 unread bookmarks."""
+    entries = [{"uri": f"x:{n}", "tags": ["unread"]} for n in range(450)]
+    assert app.post_json("/-/import", entries).json["created"] == 450
+    form = app.get("/?limit=450", headers=PAGE, status=200).forms["many"]
+    sent = [("selected", bookmark["id"]) for bookmark in app.get("/").json]
+    return [*sent, ("_shown", form["_shown"].value), ("tags", "new")]
+
+
+@pytest.mark.parametrize("error, said", [
+    (Busy("Another writer has held the lock."), "Another program is changing the bookmarks."),
+    (Full("The disk is full."), "The disk is full."),
+    (Unavailable("The disk cannot be written."), "The disk cannot be written."),
+])  # fmt: skip
+@pytest.mark.parametrize("do, participle", [("delete", "deleted"), ("add", "changed")])
+def test_a_page_says_what_an_error_in_a_later_batch_has_left_alone(
+    app, select_450, fail_batch, error, said, do, participle
+):
+    fail_batch(2, error)
+    page = app.post("/-/selected", [*select_450, ("do", do)], headers=PAGE, status=200).html
+    assert page.h1.text == f"200 bookmarks {participle}"
+    assert f"250 bookmarks left alone: {said}" in page.main.text
+    assert "not known" not in page.main.text
+    assert f"Unread {250 if do == 'delete' else 450}" in page.header.text
+
+
+def test_only_the_batch_whose_outcome_is_unknown_may_be_changed(app, select_450, fail_batch):
+    fail_batch(2, OutcomeUnknown("The disk cannot be synced."))
+    sent = [*select_450, ("do", "delete")]
+    page = app.post("/-/selected", sent, headers=PAGE, status=503).html.main
+    assert page.h1.text == "200 bookmarks deleted"
+    assert "200 bookmarks not known to be deleted: The disk cannot be synced." in page.text
+    assert "50 bookmarks left alone: The disk cannot be synced." in page.text
+
+
+def test_a_form_can_be_sent_again_if_an_error_came_before_any_change(
+    app, select_450, fail_batch
+):
+    # The page has shown no version of the first batch, so these bookmarks are left alone.
+    *selected, (_, shown), tags = select_450
+    sent = [*selected, ("_shown", " ".join(shown.split()[200:])), tags, ("do", "delete")]
+    fail_batch(2, Busy("Another writer has held the lock."))
+    page = app.post("/-/selected", sent, headers=PAGE, status=503)
+    assert "This is not done yet." in page.html.main.text
+    assert page.html.main.find("form", action="/-/selected")
 
 
 def test_a_filter_has_each_tag_once_in_the_case_of_its_first_mention(app, add):
