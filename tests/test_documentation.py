@@ -1,6 +1,7 @@
 """The documentation agrees with the code: commands, routes, options, formats, dependencies."""
 
 import configparser
+import http.client
 import json
 import os
 import re
@@ -331,6 +332,33 @@ def test_the_documented_program_tags_all_bookmarks_of_a_host(serve, app, add, tm
     process = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (process.returncode, process.stdout) == (1, "")
     assert json.loads(process.stderr)["status"] == 401
+
+
+def test_the_documented_program_handles_changes_of_other_clients(serve, app, monkeypatch, capsys):
+    address, request = serve().address, http.client.HTTPConnection.request
+    for id, tags in {"deleted": [], "changed": ["old"], "full": list(map(str, range(100)))}.items():
+        fields = {"uri": f"https://example.com/{id}", "title": "", "description": "", "tags": tags}
+        app.put_json(f"/{id}", fields, status=201)
+    changes = {  # What another client does before a request of the program.
+        "GET /deleted": lambda: app.delete("/deleted", status=204),
+        "POST /changed": lambda: app.post_json("/changed", {"tags": ["new"]}, status=200),
+    }
+
+    def request_late(self, method, path, *arguments):
+        changes.pop(f"{method} {path}", int)()
+        request(self, method, path, *arguments)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "request", request_late)
+    monkeypatch.setattr(sys, "argv", ["tag_host.py", address, "EXAMPLE.com", "sample"])
+    names = {}
+    with pytest.raises(SystemExit, match="True"):
+        exec(blocks(API, "python")[0], names)
+    names["connection"].close()
+    assert app.get("/changed").json["tags"] == ["new", "sample"] and not changes
+    printed = capsys.readouterr()
+    assert printed.out == "https://example.com/changed\n"
+    uri, _, body = printed.err.partition(" ")
+    assert (uri, json.loads(body)["status"]) == ("https://example.com/full", 422)
 
 
 FLAGS = {"unread", "archived", "private", "shared", "starred"}

@@ -67,6 +67,8 @@ def test_ids_are_read_under_this_services_own_header_only():
     assert read(f"{OWN_HEADER.replace(',', ';')}\n{row.replace(',', ';')}")[0].fields["id"] == "x"
     short = read(f"{OWN_HEADER}\nx,a:b,T\n")[0].fields
     assert short == {"id": "x", "uri": "a:b", "title": "T"}
+    older = read("id,uri,title,created,modified\nx,a:b,'=1,,\n")[0].fields
+    assert (older["id"], older["title"]) == ("x", "=1")
     for header in (OWN_HEADER.upper(), OWN_HEADER.replace("tags", "labels")):
         assert "id" not in read(f"{header}\r\n{row}\r\n{'b:c,' * 6}c:d")[-1].fields
 

@@ -259,6 +259,21 @@ def test_the_keyboard_saves_and_leaves_a_form(each_browser):
     assert value(browser, "tags") == "x, typed,"
 
 
+def test_the_tags_field_shows_a_hundred_tags_and_keeps_the_caret(each_browser):
+    browser = each_browser
+    id = browser.post("https://a.example/", tags=[f"a tag {n}" for n in range(100)])["id"]
+    browser.open(f"/{id}")
+    field = browser.find("#tags")
+    assert field.rect["height"] > 120
+    browser.find("#title").click()
+    browser.press(Keys.TAB, "last, ", *[Keys.ARROW_LEFT] * len("st, "))
+    browser.driver.execute_script("arguments[0].blur(); arguments[0].focus()", field)
+    browser.press("-")
+    assert tags_field(browser).endswith("a tag 99, la-st, ")
+    browser.open("/-/add?uri=")
+    assert browser.find("#tags").rect["height"] < 60
+
+
 def test_tags_are_separated_by_line_breaks_too(either):
     either.open("/-/add?uri=https://a.example/")
     either.find("#tags").click()
@@ -363,15 +378,19 @@ def test_other_completions_are_chosen_with_arrows_or_the_mouse(known):
 def test_the_completions_never_cover_the_save_button(browser, width, height):
     browser.use_screen(width, height)
     browser.post("https://a.example/", tags=[f"tag {n} " + "x" * n for n in range(99)])
-    browser.open("/-/add?uri=https://new.example/")
+    browser.open("/-/add?uri=https://a.example/new")
+    assert len(browser.all("fieldset.choices label")) == 8
+    assert browser.driver.execute_script("return document.documentElement.scrollWidth") == width
     # The user may make the description as small as the page allows.
     browser.driver.execute_script("document.querySelector('#description').style.height = 0")
     browser.find("#tags").send_keys("t")
     assert len(options(browser)) == 6
+    assert width == 1280 or browser.find("[role=option]").size["height"] >= 44
     completions, save = browser.find("#completion-of-tags").rect, browser.find("main .primary").rect
     assert completions["y"] + completions["height"] < save["y"]
+    assert save["y"] + save["height"] <= height
     browser.leave(browser.find("main .primary").click)
-    assert browser.stored("uri=https://new.example/")[0]["tags"] == ["t"]
+    assert browser.stored("uri=https://a.example/new")[0]["tags"] == ["t"]
 
 
 def test_known_tags_are_completed_with_a_token(browser, serve):

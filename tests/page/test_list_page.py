@@ -82,9 +82,13 @@ def test_a_mouse_puts_back_a_bookmark_beside_its_title(browser):
 
 
 def test_a_phone_shows_all_controls_of_the_page_of_tags(browser, filled):
-    browser.use_screen(390)
+    browser.use_screen(390, 300)
     browser.open("/tags")
     assert all(right(link) <= 374 for link in browser.all(".controls a"))
+    browser.leave(lambda: browser.open(browser.find(".rename").get_attribute("href")))
+    label = browser.find("label[for=rename]")
+    script = "return arguments[0].getBoundingClientRect().top"
+    assert browser.driver.execute_script(script, label) >= 0
 
 
 def test_on_a_phone_similar_bookmarks_are_as_low_as_those_of_the_list(browser):
@@ -197,6 +201,9 @@ def test_the_actions_of_all_bookmarks_have_one_order(browser):
         actions = item.find_elements("css selector", ".actions > *")
         orders.append([action.get_property("textContent") for action in actions])
     assert orders == [["Mark as unread", "Edit", "Delete"], ["Mark as read", "Edit", "Delete"]]
+    year = browser.stored()[0]["created"][:4]
+    for date in browser.all(".list time"):
+        assert date.text == "today" and date.get_attribute("title").endswith(f" {year}")
 
 
 def test_on_a_phone_the_actions_are_right_of_the_first_line_in_every_direction(browser):

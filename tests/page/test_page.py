@@ -162,6 +162,13 @@ def test_print_shows_no_controls(browser, filled):
     browser.command("Emulation.setEmulatedMedia", media="print")
     browser.open()
     assert len(browser.titles()) == len(SAMPLES)
+    browser.post("https://a.example/", title="שלום עולם")
+    browser.open()
+    style = "const link = document.querySelector('.list [href=\"https://a.example/\"]');"
+    style += "const after = getComputedStyle(link, '::after');"
+    style += "return [after.content, after.direction, after.unicodeBidi].join()"
+    printed = browser.driver.execute_script(style)
+    assert "https://a.example/" in printed and printed.endswith(",ltr,isolate")
     hidden = browser.all(".top, aside, .actions")
     assert hidden and not any(element.is_displayed() for element in hidden)
     browser.open(f"/{browser.stored()[0]['id']}")

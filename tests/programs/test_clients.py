@@ -253,6 +253,15 @@ def test_the_copy_follows_every_change(copy):
     assert [line[-3:] for line in gets] == ["200", "304", "200", "200"]
 
 
+def test_the_copy_is_written_only_with_the_token(serve, tmp_path, monkeypatch):
+    copy = Copy(serve(BOOKMARKS_TOKEN=TOKEN).address, tmp_path)
+    with pytest.raises(subprocess.CalledProcessError):
+        copy.sync()
+    assert not copy.file.exists()
+    monkeypatch.setenv("TOKEN", TOKEN)
+    assert copy.sync() == {}
+
+
 def test_the_copy_keeps_a_bookmark_whose_file_became_unreadable(copy):
     """The feed has no entry of an unreadable file, but no deletion either."""
     copied = copy.sync()

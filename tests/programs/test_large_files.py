@@ -141,6 +141,13 @@ def test_the_number_of_all_values_is_limited_over_http(app):
     assert "has more than 2,000,000 values." in response.text
 
 
+@pytest.mark.parametrize("entry, limit", [(b"{}", 499_999), (b'{"[":[]}', 249_999)])
+def test_the_number_of_objects_and_arrays_is_limited_over_http(app, entry, limit):
+    limit_json(b"[" + b",".join([entry] * limit) + b"]")
+    response = upload(app, b"[" + b",".join([entry] * (limit + 1)) + b"]", status=413)
+    assert "has more than 500,000 objects and arrays" in response.text
+
+
 def test_json_may_have_more_arrays_than_over_http(run, data, tmp_path):
     (tmp_path / "x.json").write_text("[" + "[]," * 500_000 + "{}]")
     output, _ = run("import", "--dry-run", tmp_path / "x.json", data=data, status=1)

@@ -189,11 +189,14 @@ def read_status(client):
 # --- Forwarded headers ---
 
 
-@pytest.mark.parametrize("proxy, address", [("192.0.2.1", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")])
+@pytest.mark.parametrize(
+    "proxy, address",
+    [("192.0.2.1", "127.0.0.1"), ("", "127.0.0.1"), ("127.0.0.1", "192.0.2.7")],
+)
 def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy, address):
     # White space around the token is removed.
-    options = ("--trusted-proxy", proxy, "--access-log")
-    service = serve(*options, BOOKMARKS_TOKEN=" s3cret-0123456789\r\n")
+    options = ("--trusted-proxy", proxy) if proxy else ()
+    service = serve("--access-log", *options, BOOKMARKS_TOKEN=" s3cret-0123456789\r\n")
     headers = {"X-Forwarded-For": "198.51.100.1, 192.0.2.7", "Authorization": "Bearer guess"}
     assert ask(service.address, **headers).status == 401
     assert ask(service.address, Authorization="Bearer s3cret-0123456789").status == 200

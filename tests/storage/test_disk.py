@@ -267,3 +267,12 @@ def test_a_read_only_disk_is_read_and_not_written(small, start):
     pair.require_refuses_all(503, 507)
     small.remount("rw")
     pair.require_accepts_all()
+
+
+def test_a_read_only_disk_without_a_folder_of_tombstones_is_read(small, start):
+    """A clone of a git repository has no empty folders."""
+    data = small.path / "data"
+    assert put(start(service_of(data)).address, "a", "A").status == 201
+    (data / "tombstones").rmdir()
+    small.remount("ro")
+    assert titles(start(service_of(data)).address) == {"a": "A"}
