@@ -1,7 +1,7 @@
 """The Bookmarks service: a WSGI application over a folder of bookmarks.
 
-ROUTES lists the handlers of the API. `formats.http.pages` has those of the web pages,
-`formats.http.linkding` those of linkding's API.
+The routes of the web pages are in `formats.http.pages`, those of linkding's API in
+`formats.http.linkding`.
 """
 
 import functools
@@ -238,7 +238,8 @@ def change_tags(service: Service, request: Request) -> Response:
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
-    require_conditions(request, selection.state)  # Also for an empty selection.
+    # `retag` calls `check_state` only if a bookmark is selected.
+    require_conditions(request, selection.state)
     retagging.require_expected(selection.total)
     check_state = functools.partial(require_conditions, request)
     report = retag(service.store, retagging, selection.entries, check_state)
@@ -319,7 +320,6 @@ class Application:
         site: Site | None = None,
     ) -> None:
         self.access_control = control
-        # Visitors see only public bookmarks.
         self._owner = Service(folder, control, site, open_caches, is_visitor=False)
         self._visitors = Service(folder, control, site, open_caches, is_visitor=True)
 
@@ -348,7 +348,8 @@ class Application:
         service = self._owner
         if not are_valid(credentials):
             service = self._visitors
-            environ[VISITOR_VARIABLE] = True  # For entity tags.
+            # Owner and visitors get different entity tags.
+            environ[VISITOR_VARIABLE] = True
         try:
             control.check(request, credentials)
             if needs_no_bookmarks(path_of(request)):
@@ -366,7 +367,7 @@ def _respond(service: Service, request: Request) -> Response:
     try:
         response = _router_of(request).respond(service, request)
     except Gone as error:
-        # Return the response, because raised errors are not cached.
+        # The response cache keeps a returned 410, but not a raised error.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 

@@ -43,11 +43,11 @@ _COMMON_TIMESTAMP = re.compile(
 )
 _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     r"""
-    ( [0-9]{4} - [0-9]{2} - [0-9]{2} )                  # The day.
+    ( [0-9]{4} - [0-9]{2} - [0-9]{2} )
     [Tt\ ]
-    ( (?: [01][0-9] | 2[0-3] ) : [0-9]{2} : [0-9]{2} )  # The time.
+    ( (?: [01][0-9] | 2[0-3] ) : [0-9]{2} : [0-9]{2} )
     (?: \. [0-9]+ )?
-    ( [Zz] | [+-] [0-9]{2} : [0-9]{2} )                 # The offset from UTC.
+    ( [Zz] | [+-] [0-9]{2} : [0-9]{2} )
     """,
     re.VERBOSE,
 )
@@ -98,7 +98,6 @@ def _check_uri(value: object) -> str:
     scheme = _SCHEME.match(uri)
     if scheme is None or scheme.end() == len(uri):
         raise _RuleBroken("must be an absolute address, such as https://example.com/")
-    # Most uris do not need the slower search.
     is_plain = uri.isprintable() and " " not in uri
     if not is_plain and _SPACE_OR_CONTROL.search(uri):
         raise _RuleBroken("must not contain white space or control characters")
@@ -133,7 +132,7 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # The cache must not keep long texts.
+        _check_length(trimmed, MAX_TAG)  # Keeps long texts out of the cache.
         return _check_short_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
@@ -237,21 +236,21 @@ def tags_without(tags: Iterable[str], removed: Iterable[str]) -> list[str]:
 
 
 def to_text(value: Value) -> str:
-    """Join tags with commas."""
+    """Return a value as text, with commas between tags."""
     if isinstance(value, str):
         return value
     return ",".join(value)
 
 
 def from_text(name: str, text: str) -> str | list[str]:
-    """Split tags at commas and line breaks. Values are not checked."""
+    """Return the unchecked value of a field. Tags are split at commas and lines."""
     if FIELDS[name].is_list:
         return split_tags(text)
     return text
 
 
 def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Check and normalize values by name. Raises Invalid, also for `errors`."""
+    """Check and normalize fields. Raises Invalid with `errors` and all new errors."""
     cleaned: Fields = {}
     errors = list(errors)
     for name, value in values.items():
@@ -280,7 +279,7 @@ def clean_changes(
 ) -> Fields:
     """Clean the values of the writable fields. Raises Invalid.
 
-    `required` maps a field to the error if it is missing.
+    `required` maps each required field to the error message for a missing value.
     """
     errors = [(name, required[name]) for name in required if name not in values]
     if "id" in values and values["id"] != id_in_address:
@@ -343,7 +342,7 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
 
 
 def _mark_modified(bookmark: Bookmark) -> Bookmark:
-    # The clock may have been set back.
+    # If the clock was set back, `modified` must not be earlier than `created`.
     return msgspec.structs.replace(bookmark, modified=max(now(), bookmark.created))
 
 
@@ -394,7 +393,7 @@ def replace_invalid_xml_chars(text: str, replacement: str = "\ufffd") -> str:
 
 
 def cut_and_replace_unprintable(text: str) -> str:
-    """Return a printable beginning, for error messages."""
+    """Return at most 64 characters, all of them printable."""
     printable = ""
     for character in text[:64]:
         if character.isprintable():

@@ -54,8 +54,8 @@ class Finding:
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """Return all problems in a data folder, and the files of deleted bookmarks.
 
-    These files are safe to remove after `keep_deleted` days. Raises Unavailable or
-    Invalid.
+    The file of a deleted bookmark is safe to remove after `keep_deleted` days. Raises
+    Unavailable or Invalid.
     """
     check_keep_deleted(keep_deleted)
     tombstone_by_id, findings = _check_tombstones(folder / "tombstones")
@@ -69,7 +69,7 @@ def _check_tombstones(folder: Path) -> tuple[dict[str, Tombstone], list[Finding]
     """Return valid tombstones by id, and problems."""
     tombstone_by_id: dict[str, Tombstone] = {}
     findings: list[Finding] = []
-    if not folder.exists():  # The first deletion creates it.
+    if not folder.exists():
         return tombstone_by_id, findings
     for path in _paths(folder):
         finding = _check_name(path)
@@ -158,7 +158,7 @@ def _check_name(path: Path) -> Finding | None:
 
 
 def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | None:
-    """Return None if the file has been removed meanwhile."""
+    """Decode a file, or return None if another program has just removed it."""
     try:
         data, _ = files.read(path)
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | No
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the sorted files, without those that a program may still be writing."""
+    """Return the sorted files. Files that are being written are left out."""
     paths = []
     try:
         with os.scandir(folder) as entries:

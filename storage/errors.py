@@ -44,7 +44,7 @@ class BadQuery(StorageError):
 
 
 class Conflict(StorageError):
-    """The bookmark `id` has the same uri."""
+    """Another bookmark, whose id is `id`, has the same uri."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"The bookmark {id} has this uri already.")
@@ -74,4 +74,4 @@ class OutcomeUnknown(Unavailable):
 class Malformed(StorageError):
     """A text is not valid in its format."""
 
-    line = 0  # Of the error, or 0 if unknown.
+    line = 0  # The line of the error, or 0 if it is unknown.

@@ -61,10 +61,10 @@ def read(path: str | Path, folder: int | None = None) -> tuple[bytes, os.stat_re
 
 
 def _read_bytes(descriptor: int, size: int) -> bytes:
-    data = os.read(descriptor, size + 1)  # One more byte shows that the file has grown.
+    data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
-    # Network disks may return only a part.
+    # The file has just grown, or a network disk has returned only a part.
     while chunk := os.read(descriptor, 65_536):
         data += chunk
     return data
@@ -75,7 +75,7 @@ def _read_error(error: OSError) -> StorageError:
         return Unavailable(f"The data folder cannot be read: {error.strerror}.")
     if error.errno == errno.ELOOP:
         return BadFile("is a symbolic link")
-    if error.errno == errno.ENXIO:  # A socket.
+    if error.errno == errno.ENXIO:  # The file is a socket.
         return BadFile("is not a regular file")
     return ReadFailed(f"cannot be read: {error.strerror}")
 
@@ -93,13 +93,13 @@ def open_file(
 
 
 def close(descriptor: int) -> None:
-    """Close a file that was only read or is synced, ignoring errors."""
+    """Close a file and ignore errors: the file is synced, or was only read."""
     with suppress(OSError):
         os.close(descriptor)
 
 
 def is_missing(path: str | Path, folder: int | None = None) -> bool:
-    """Return whether no file has this name, or False after an error."""
+    """Return whether no file has this name. After an error, return False."""
     try:
         os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -121,11 +121,10 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """A new file, which gets its name when it is published.
+    """A new file without a name. A crash leaves nothing of it behind.
 
-    Until then it has no name, so that a crash leaves nothing behind, or a temporary name
-    where the file system needs one. The end of the `with` block discards an unpublished
-    file. Methods raise Full or Unavailable.
+    Where the file system does not support that, the file has a temporary name. The end of
+    the `with` block discards an unpublished file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
@@ -146,7 +145,7 @@ class Staged:
                 raise
 
     def _open_unnamed(self) -> int | None:
-        """Return None if the file system needs a name."""
+        """Return None if the file system does not support files without a name."""
         if not _O_TMPFILE:
             return None
         flags = os.O_WRONLY | os.O_CLOEXEC | _O_TMPFILE
@@ -163,7 +162,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """The file's ctime. Publishing changes it."""
+        """The file's ctime, which publishing changes."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 
@@ -247,7 +246,7 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
 def sync_folder(folder: int, synced_last: int | None = None) -> None:
     """Make the names of files in an open folder durable. Raises OutcomeUnknown.
 
-    Then sync the file `synced_last`: XFS reports some errors only for files.
+    XFS reports some errors only for files, so a file, `synced_last`, is synced at the end.
     """
     try:
         os.fsync(folder)
@@ -266,7 +265,7 @@ def sync(descriptors: Sequence[int]) -> None:
         if len(descriptors) == 1:
             os.fsync(descriptors[0])
         elif descriptors:
-            # Synced together, the files need only one write of the journal.
+            # Files that are synced at the same time share one write of the disk's journal.
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
                 list(pool.map(os.fsync, descriptors))  # Raises the errors.
 
@@ -304,7 +303,7 @@ def make_folder(path: Path) -> None:
     problem = f"The folder {path} cannot be created"
     with translate_disk_errors(problem):
         try:
-            # Other users must not read the folder: who can read it can lock it.
+            # A user who can read a folder can lock the folder, so others must not read it.
             path.mkdir(0o700, exist_ok=True)
         except FileNotFoundError:
             reason = f"its parent folder {path.parent} does not exist. Create that folder first"
@@ -330,7 +329,7 @@ def is_temporary(name: str) -> bool:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether a temporary file's writer must have crashed."""
+    """Return whether a temporary file is so old that its writer must have crashed."""
     try:
         changed_at = path.lstat().st_mtime
     except FileNotFoundError:

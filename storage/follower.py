@@ -19,7 +19,7 @@ from storage.watch import Watch
 
 log = logging.getLogger("bookmarks")
 
-RETRY_SECONDS = 1.0  # Between two attempts to read unreadable files.
+RETRY_SECONDS = 1.0  # The pause before unreadable files are read again.
 # For more changes than both limits, building a new index is faster.
 MIN_CHANGES_TO_REBUILD = 500
 _MIN_SHARE_TO_REBUILD = 1 / 30
@@ -37,7 +37,7 @@ class Follower:
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = _Folders(folder / "bookmarks", folder / "tombstones")
         self.mutex = threading.RLock()
-        # Grows when an item, an error or `state` changes. May be read without the mutex.
+        # Counts changes of items, errors and `state`. May be read without the mutex.
         self.change_count = 0
         self.watch = Watch(self.folders, one_machine)
         self.reset()
@@ -50,7 +50,6 @@ class Follower:
 
     def _forget_files(self) -> None:
         self.index = Index({})
-        # The identity of the folder that the index was read from.
         self.folder_identity = self.watch.first_folder_identity
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
@@ -76,7 +75,7 @@ class Follower:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
         is_invalid = id in self._error_by_id and id not in self._unreadable_ids
         if is_invalid:
-            # Inotify does not report that an invalid file is corrected through a hard link.
+            # Inotify does not report a correction that is made through another hard link.
             self.read_again(id)
         if id in self._error_by_id:
             raise Unreadable(id, str(self._error_by_id[id]))
@@ -107,7 +106,7 @@ class Follower:
     def require_readable(self) -> None:
         """Raise Unavailable if every bookmark is unreadable.
 
-        An empty list would look as if all were deleted.
+        Clients would take an empty list for the deletion of all bookmarks.
         """
         if self._unreadable_ids and not self.index.entries:
             raise Unavailable(
@@ -122,8 +121,8 @@ class Follower:
     def _read_changed_files(self, events: Sequence[str] | None) -> None:
         if self.folder_identity != self.watch.first_folder_identity:
             self._forget_files()
-        # Before files are read: a change meanwhile gives the folder a later time than the
-        # noted one, so that the next refresh moves `state`.
+        # Note the folders' ctimes before reading files: a change during the reading gives a
+        # folder a later ctime, so that the next refresh changes `state`.
         self._note_ctimes_of_folders()
         if events is None or self._has_lost_events:
             changed = self._compare_files()
@@ -144,12 +143,13 @@ class Follower:
             if tombstones.exists():
                 other = tombstones
             else:
-                other = tombstones.parent  # Its ctime shows when `tombstones` was removed.
+                # Removing `tombstones` has changed the ctime of the folder above.
+                other = tombstones.parent
             ctime = max(bookmarks.stat().st_ctime, other.stat().st_ctime)
         self._note_ctime(ctime)
 
     def _compare_files(self) -> list[str]:
-        """Return the ids of changed files, without those that need no reading."""
+        """Return the ids of the changed files that must be read."""
         with files.translate_disk_errors(_READ_PROBLEM):
             bookmarks = self._bookmark_files.find_changed()
             tombstones = self._find_changed_tombstones()
@@ -162,14 +162,15 @@ class Follower:
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
             return self._tombstone_files.find_changed()
-        return list(self._tombstone_files)  # All are gone: git removes empty folders.
+        return list(self._tombstone_files)  # Git removes empty folders.
 
     def _ids_of_events(self, file_names: Sequence[str]) -> list[str]:
         ids: list[str] = []
-        for file_name in set(file_names):  # Writing in small steps causes equal events.
+        for file_name in set(file_names):
             ids += self._ids_of_event(file_name)
         for id in ids:
-            self._tombstone_files.expect(id)  # The file may be a bookmark or a tombstone.
+            # An event does not say whether the file is a bookmark or a tombstone.
+            self._tombstone_files.expect(id)
         return ids
 
     def _ids_of_event(self, file_name: str) -> list[str]:
@@ -185,13 +186,13 @@ class Follower:
         """Read the files of these ids, and change the index."""
         changed: dict[str, Item | None] = {}
         try:
-            for id in dict.fromkeys(ids):  # Each once, in the order of the disk.
+            for id in dict.fromkeys(ids):  # Removes duplicates, keeps the order.
                 item = self._read_item(id)
-                # An unchanged file has the same object as before.
+                # `_read_item` returns the same object for an unchanged file.
                 if item is not self.index.items.get(id):
                     changed[id] = item
         finally:
-            # Also after an error: the files that were read before it are not read again.
+            # After an error, keep the items that were read: they are not read again.
             if changed:
                 self._change_index(changed)
 
@@ -235,14 +236,14 @@ class Follower:
         return new_item(id, file)
 
     def _last_item_unless_deleted(self, id: str) -> Item | None:
-        """Return what an unreadable file had when it was last read.
+        """Return the item of an unreadable file as it was last read.
 
-        If lists lacked the bookmark now, clients would take it for deleted.
+        Clients take bookmarks that are missing in lists for deleted.
         """
         last = self.index.items.get(id)
         has_tombstone = os.path.lexists(self.folders.tombstones / (id + SUFFIX))
         if has_tombstone and isinstance(last, Entry):
-            return None  # The unreadable file is its new tombstone.
+            return None  # The unreadable file is the bookmark's new tombstone.
         return last
 
     def _reserve_last_uri(self, id: str) -> None:

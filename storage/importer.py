@@ -22,17 +22,16 @@ from storage.lenient import clean_leniently
 from storage.store import Store
 from storage.transaction import Transaction
 
-# The limits of a report.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000
 
-# Skip reasons.
-IGNORED = "is no bookmark"  # The entry is a separator or the like.
-# The entry is a note on values that are not read: `fields` has their numbers by name.
+# The skip reason of a separator or the like.
+IGNORED = "is no bookmark"
+# The skip reason of an entry that counts unread values: its fields are like {"icon": 12}.
 NOT_READ = "is not read"
 
-NOTE = "note"  # The field for a note about values that were not read.
+NOTE = "note"  # A field with a note for the report. The note is not stored.
 
 Place = int | str  # A line, or a path like `bookmarks[3].children[0]`.
 
@@ -40,14 +39,14 @@ Place = int | str  # A line, or a path like `bookmarks[3].children[0]`.
 class ImportedEntry(NamedTuple):
     """An entry of an imported file, not checked yet."""
 
-    place: Place  # 0 for the whole file.
+    place: Place  # The line 0 means the whole file.
     fields: dict[str, object]
     skip_reason: str = ""
 
 
 class _Imported(NamedTuple):
     change: Literal["created", "updated", "unchanged"]
-    notes: list[str]  # About values that were changed or left out.
+    notes: list[str]  # Such as "title is cut to 4,096 characters".
 
 
 _Outcome = Done[ImportedEntry, _Imported] | Failed[ImportedEntry]
@@ -185,7 +184,7 @@ def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
     fields = dict(values)
     note = fields.pop(NOTE, None)
     id = fields.get("id")
-    if not isinstance(id, str) or not ID.fullmatch(id):  # Another program's id.
+    if not isinstance(id, str) or not ID.fullmatch(id):  # An id of another program.
         fields.pop("id", None)
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])

@@ -12,11 +12,11 @@ import msgspec
 from storage.bookmark import PRIVATE, Bookmark, Tombstone
 from storage.numbers import number_of_id
 
-_EPOCH = "1970-01-01T00:00:00Z"  # When an empty collection was last modified.
+_EPOCH = "1970-01-01T00:00:00Z"
 _VERSION_MODULUS = 1 << 128
 
 
-# gc=False spares the garbage collector, eq=False makes `in` and `==` fast.
+# gc=False saves work of the garbage collector, eq=False makes `in` and `==` fast.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with derived values."""
 
@@ -73,7 +73,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class SortedList(Generic[_T]):
-    """A list that is sorted by a key. A change copies it, if `read` has returned it."""
+    """A list sorted by a key. Sequences that `read` has returned never change."""
 
     __slots__ = ("_items", "_key", "_has_readers")
 
@@ -131,10 +131,9 @@ class Index:
         self._tombstones = SortedList(tombstones, sort_key_of)
         self._by_tag = _group_by_tag(entries)
         self._by_uri_key = _group_by_uri_key(entries)
-        # A list needs less memory than a dictionary.
         self._ids_by_number = SortedList(sorted(items, key=number_of_id), number_of_id)
 
-        # `change` adds a new item's version to this sum, and subtracts an old item's.
+        # The version is the sum of all items' versions, so `change` can keep it up to date.
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
         # The latest ctime of present and former items.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
@@ -285,7 +284,7 @@ def count_tags(
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    # Negative counts sort faster than with a key function.
+    # Sorting pairs with negative counts is faster than sorting with a key function.
     order = sorted((-count, tag) for tag, count in counts.items())
     return [(tag, -negative) for negative, tag in order]
 

@@ -13,7 +13,7 @@ from storage.record import digest
 SUFFIX = ".json"
 # FAT stores times in steps of two seconds.
 _TIME_RESOLUTION_NS = 2_000_000_000
-# The signature of a file to read again. No other has it, because `hash` never returns -1.
+# The signature of a file that must be read again. `hash` never returns -1.
 _UNKNOWN = -1
 
 
@@ -24,9 +24,9 @@ class File(NamedTuple):
 
 
 class KnownFiles:
-    """The files `{id}.json` of a folder that have been seen there.
+    """The files `{id}.json` that have been seen in a folder.
 
-    Each has a signature of its status when it was read.
+    A file's signature is made of its inode, size and times when the file was read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,7 +57,7 @@ class KnownFiles:
     def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(self._folder) as descriptor:
-            # Raise PermissionError if this user cannot reach any file.
+            # Raises PermissionError if this user may list files, but not open them.
             os.stat(".", dir_fd=descriptor)
             self._expect_new_files(descriptor)
             return [
@@ -89,8 +89,8 @@ def _has_changed(id: str, signature: int, folder: int) -> bool:
 def _signature_after_reading(status: os.stat_result, began_ns: int) -> int:
     changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
     if changed_ns > began_ns - _TIME_RESOLUTION_NS:
-        # The file has just changed. The clock is coarse, so if it changes again now, its
-        # times may stay the same.
+        # The file has just changed. Another change at once could leave the file's times
+        # as they are, because the clock of a disk is coarse.
         return _UNKNOWN
     return _signature(status)
 

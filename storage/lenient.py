@@ -89,7 +89,7 @@ class _LenientCleaner:
             try:
                 valid.append(self._clean_item(name, item))
             except Invalid as error:
-                # `_clean_item` checks each item alone, so its index says nothing.
+                # `_clean_item` checks a list of one item, whose index is always 0.
                 errors.append(str(error).removesuffix(" at index 0"))
         if errors:
             self.notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")

@@ -22,7 +22,7 @@ _BUSY_TEXT = (
 class OpenFolders:
     """Descriptors of a data folder, valid even if the folder is moved.
 
-    The end of the `with` block unlocks and closes them.
+    The end of the `with` block unlocks and closes the folders.
     """
 
     def __init__(self, data: Path) -> None:
@@ -105,10 +105,9 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    A process holds it by locking the folder `bookmarks` with flock. The process that waits
-    for that keeps the folder `data` locked meanwhile, so that all others wait for `data`.
-    If the holder unlocks `bookmarks` and asks again at once, it waits for `data` too, so the
-    waiting process goes first.
+    The holder has locked the folder `bookmarks` with flock. To get there, a process first
+    locks the folder `data`, then `bookmarks`, then unlocks `data`. A holder that asks again
+    at once waits for `data`, so it cannot overtake the process that has locked `data`.
     """
 
     def __init__(self) -> None:
@@ -119,7 +118,8 @@ class Lock:
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Busy if no thread has had it for LOCK_SECONDS, or Unavailable.
+        Raises Busy if no thread of this process gets the lock for LOCK_SECONDS, and
+        Unavailable if the folder cannot be locked.
         """
         asked_at = time.monotonic()
 
@@ -196,6 +196,6 @@ def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    # Closing alone would not unlock while a forked child has a copy.
+    # Closing the descriptor does not unlock while a forked child has a copy.
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""Parse queries."""
+"""Parse the parameters that select bookmarks."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,10 @@ from storage.errors import BadQuery
 from storage.search import Search, normalize_and_fold_tag, parse_search
 from storage.uri import uri_key
 
-UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")  # Such numbers fit into 64 bits.
+UP_TO_18_DIGITS = re.compile("[0-9]{1,18}")  # 18 digits fit into 64 bits.
 
-MAX_BYTES = 4_096  # Of a search or tag.
-MAX_TOTAL_BYTES = 16_384  # Of all searches and tags.
+MAX_BYTES = 4_096  # The limit of one search or tag.
+MAX_TOTAL_BYTES = 16_384  # The limit of all searches and tags together.
 SORT_KEYS = ("created", "modified", "title", "uri")
 SORTS = (*SORT_KEYS, *(f"-{key}" for key in SORT_KEYS))  # `-title` is descending.
 NEWEST_FIRST = "-created"
@@ -34,7 +34,7 @@ class Query(msgspec.Struct, frozen=True):
 def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = None) -> Query:
     """Parse the parameters tag, q, uri, sort, limit and offset. Raises BadQuery.
 
-    `page_size` is the default of limit.
+    `page_size` is the default of the parameter limit.
     """
     tags = [value for name, value in parameters if name == "tag"]
     searches = [value for name, value in parameters if name == "q"]

@@ -49,7 +49,7 @@ class Reader:
         return index
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids with this number, also of deleted bookmarks."""
+        """Return the ids with this number, including those of deleted bookmarks."""
         with self._follower.mutex:
             index = self._refresh_for_list()
             return index.ids_of_number(number)
@@ -90,7 +90,7 @@ class Reader:
 
     @property
     def change_count(self) -> int:
-        """A number that each change increases."""
+        """A counter of all changes."""
         return self._follower.change_count
 
     def refresh(self) -> int:

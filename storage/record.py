@@ -29,7 +29,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Decode the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # Without `modified`, `create` sets it to the string of `created`: one object less.
+        # `create` then uses one string for `created` and `modified`, to save memory.
         del values["modified"]
     return create(clean(values), id)
 

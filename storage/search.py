@@ -31,14 +31,14 @@ _WORD = r"""
         [^\s()]*
     )*
 """
-# The alternatives are tried in this order: a word is what none before it matches.
+# The first alternative that matches wins: a word is what no other alternative matches.
 _TOKEN = re.compile(
     rf"""
       (?P<parenthesis> [()] )
     | (?P<minus> - (?= [^\s)] ) )                         # -word, not a lone `-`.
     | {_QUOTE} (?P<phrase> {_NO_QUOTE}* ) {_QUOTE}         # "two words"
     | \# {_QUOTE} (?P<quoted_tag> {_NO_QUOTE}+ ) {_QUOTE}  # #"a tag"
-    | (?P<open_quote> \#? {_QUOTE} )                      # No quote closes it.
+    | (?P<open_quote> \#? {_QUOTE} )                      # A quote without an end.
     | \# (?P<tag> {_WORD} )                               # #tag
     | ! (?P<keyword> [^\s()]+ )                           # !unread
     | (?P<operator> (?i: and | or | not ) (?= [\s()] | \Z ) )  # Not the `or` of `order`.
@@ -102,7 +102,7 @@ class _NotAnExpression(BadQuery):
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression, or the words of a text that breaks the grammar.
+    """Parse an expression. A text that breaks the grammar is searched for its words.
 
     Raises BadQuery for too many terms.
     """
@@ -132,7 +132,7 @@ def _parse_words(text: str) -> Search | None:
 
 
 def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
-    """Return the words and phrases to mark, folded."""
+    """Return the folded words and phrases that a page marks in its list."""
     match search:
         case Text(word) if not is_negated:
             return [word]
@@ -149,7 +149,7 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 def fold_text(text: str) -> str:
     """Remove case and accents, and make quotes, dashes and spaces plain.
 
-    Each character is folded alone, so that a match has a place in the original text.
+    Each character is folded alone, so that the original text of a match can be found.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -157,7 +157,6 @@ def fold_text(text: str) -> str:
 
 
 def normalize_and_fold_tag(text: str) -> str:
-    # Stored tags are normalized before they are folded.
     return fold(normalize(text.strip()))
 
 
@@ -278,7 +277,7 @@ def _require_few_terms(count: int) -> None:
         raise BadQuery(f"A search has at most {MAX_TERMS} words, phrases and tags. Leave some out.")
 
 
-_END = ""  # Follows the last token.
+_END = ""  # The token after the end of the text.
 
 
 class _Parser:
@@ -343,7 +342,7 @@ class _Parser:
         return self._rest[0]
 
     def _skip(self, token: str) -> bool:
-        """Skip this token if it is next. Return whether it was."""
+        """Skip the next token if it is `token`. Return whether it was skipped."""
         is_next = self._peek() == token
         if is_next:
             self._rest.popleft()

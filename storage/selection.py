@@ -27,7 +27,7 @@ from storage.search import (
 from storage.uri import is_below
 
 TagCounts = Sequence[tuple[str, int]]
-TagCountCache = dict[tuple[Query, int], TagCounts]  # By query and limit.
+TagCountCache = dict[tuple[Query, int], TagCounts]  # The int is the limit.
 _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 
@@ -47,7 +47,7 @@ class Selection:
         self.query = query
         self.state = state
         self.latest = latest  # The time of the latest change or deletion.
-        self.number_of_tags = number_of_tags  # Of all bookmarks, selected or not.
+        self.number_of_tags = number_of_tags  # Includes bookmarks that are not selected.
         self._candidates = candidates
         self._tombstones = tombstones
         self._tag_count_cache = tag_count_cache
@@ -63,7 +63,7 @@ class Selection:
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
-        """The page, in the order of the query."""
+        """The bookmarks of the page, in the order of the query."""
         if self.query.sort == NEWEST_FIRST:
             return self._page_from_end(self._matches_oldest_first)
         return self._page(_sort(self._matches_oldest_first, self.query.sort))
@@ -96,7 +96,6 @@ class Selection:
         return entries[start : start + self.query.limit]
 
     def _page_from_end(self, oldest_first: Sequence[_Item]) -> Sequence[_Item]:
-        # Reversing the whole list would be slower.
         stop = max(len(oldest_first) - self.query.offset, 0)
         start = 0
         if self.query.limit is not None:
@@ -174,7 +173,7 @@ def search_entries(
             return [entry for entry in entries if tags.issuperset(entry.tags)]
         case Site(host):
             return _of_host(entries, host)
-        # Texts compare like dates: `2024-03-15T…` comes after `2024-03`.
+        # Timestamps are compared as texts: "2024-03-15T…" is greater than "2024-03".
         case CreatedSince(date):
             return [entry for entry in entries if entry.bookmark.created >= date]
         case CreatedBefore(date):
@@ -224,6 +223,7 @@ def _set_text(entry: Entry) -> str:
     decoded_uri = unquote(bookmark.uri)
     if decoded_uri != bookmark.uri:
         fields.append(decoded_uri)
-    # Searched words and phrases have no line break, so none matches across fields.
+    # No searched word has a line break, so none matches the end of one field together with
+    # the beginning of the next.
     entry.text = "\n".join(map(fold_text, fields))
     return entry.text

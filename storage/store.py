@@ -45,7 +45,7 @@ class Store(Reader):
     ) -> None:
         """Create missing folders. Raises Unavailable or Full.
 
-        `one_machine`: no other machine writes to the folder. `keep_deleted`: see `Trash`.
+        `one_machine` promises that no other machine writes to the folder.
         """
         super().__init__(Follower(folder, one_machine))
         self.trash = Trash(self._follower, keep_deleted)
@@ -58,19 +58,22 @@ class Store(Reader):
         _STORES.add(self)
 
     def prepare_for_process(self) -> None:
-        """Make locks of this process: a forked child cannot release those of its parent."""
+        """Make new locks, and forget all files.
+
+        In a forked child, a lock that a thread of the parent held would stay locked.
+        """
         self._follower.mutex = threading.RLock()
         self._writer_lock = Lock()
         self._minter = Minter()
         self._follower.reset()
 
     def close(self) -> None:
-        """Stop watching the folder. The next call starts again."""
+        """Free the index and inotify. A later call reads all files again."""
         with self._follower.mutex:
             self._follower.reset()
 
     def for_visitors(self) -> Reader:
-        """Read only public bookmarks."""
+        """Return a reader of the public bookmarks."""
         return Reader(PublicFollower(self._follower))
 
     @contextmanager
@@ -80,8 +83,8 @@ class Store(Reader):
         If the block fails, nothing is stored. The end raises Busy, Full or Unavailable if
         nothing is stored, or OutcomeUnknown if some changes may be stored.
         """
-        # Read changed files before locking, to keep the lock short. Without inotify, that
-        # would compare all files twice.
+        # Read changed files before locking, so that other writers wait less. Without
+        # inotify, each refresh compares all files, so the one under the lock must do.
         if not self._follower.watch.is_impossible:
             self.refresh()
         with self._locked_folders() as folders:
@@ -122,11 +125,11 @@ class Store(Reader):
                 if folders.identity == self._follower.folder_identity:
                     yield folders
                     return
-            # Restoring a backup has replaced the folder, so lock the new one.
+            # A restored backup has replaced the folder, so open and lock the new folder.
 
 
 class Rehearsal(Store):
-    """A store for a dry run."""
+    """A store for a dry run: its transactions change no files."""
 
     _rehearsed: Transaction | None = None
 
@@ -134,10 +137,10 @@ class Rehearsal(Store):
     def transaction(self) -> Iterator[Transaction]:
         self.refresh()
         with OpenFolders(self._folder) as folders:
-            # All batches share one transaction, so that later ones see earlier changes.
+            # All batches share one transaction, so that a batch sees earlier changes.
             if self._rehearsed is None:
                 self._rehearsed = Transaction(
                     self._follower, self._minter, folders
                 )
-            self._rehearsed.folders = folders  # The last call has closed its folders.
+            self._rehearsed.folders = folders  # The folders of the last call are closed.
             yield self._rehearsed

@@ -55,11 +55,12 @@ class Transaction:
         self._put_id_by_uri_key: dict[str, str] = {}
         self._put_numbers: set[int] = set()
         self._deleted_by_id: dict[str, Entry] = {}
-        # Unchanged files, which other programs may have written without a sync.
+        # Unchanged files are synced, because other programs may not have synced them.
         self._ids_to_sync: set[str] = set()
-        # Deleted bookmarks whose files `remove_files` removes:
-        self._ids_to_erase: list[str] = []  # The client asked for it, so errors are raised.
-        self._ids_to_clean_up: list[str] = []  # Errors are only logged.
+        # `remove_files` removes these files of deleted bookmarks. A client that asks to
+        # erase a file must learn of an error. Other errors are only logged.
+        self._ids_to_erase: list[str] = []
+        self._ids_to_clean_up: list[str] = []
 
         self._has_published = False
         # Descriptors of each folder and one of its files. `sync` syncs both, because XFS
@@ -78,7 +79,7 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # Inotify does not report that a file is written through a hard link.
+            # Inotify does not report a change that is made through another hard link.
             if id in self._follower.index.items:
                 self._follower.read_again(id)
             return self._follower.find(id)
@@ -88,7 +89,7 @@ class Transaction:
         try:
             entry = self.find(id)
         except Gone:
-            # The sync of an earlier deletion may have failed.
+            # Sync the tombstone before reporting it: an earlier sync may have failed.
             self._sync_tombstone(id)
             raise
         if entry is None:
@@ -110,7 +111,7 @@ class Transaction:
         return None
 
     def mint(self) -> str:
-        """Return an unused id. No other id has its number, by which some clients find it."""
+        """Return an unused id with an unused number. Some clients know only numbers."""
         while True:
             id = self._minter.mint()
             number = number_of_id(id)
@@ -122,7 +123,7 @@ class Transaction:
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
         """Store a bookmark in place of `before`, or a new bookmark with an unused id.
 
-        Keeps the unknown members of `before`. Raises Conflict, Unreadable, Busy, or Invalid
+        Keeps the unknown members of the old file. Raises Conflict, Unreadable, Busy, or Invalid
         if the file would be too large.
         """
         if before is None:
@@ -155,7 +156,7 @@ class Transaction:
     ) -> Entry:
         content = encode(bookmark, previous_content)
         entry = new_entry(bookmark, digest(content), time.time())
-        # A merge by git may give two bookmarks one uri, which both may keep.
+        # Two bookmarks may have one uri after a merge by git. Both may keep the uri.
         if before is None or before.uri_key != entry.uri_key:
             self._require_free_uri(entry)
         stored = before
@@ -203,7 +204,6 @@ class Transaction:
             self._publish_staged(bookmarks, tombstones)
 
     def _stage_bookmarks(self, opened: ExitStack) -> dict[str, files.Staged]:
-        """Return a new file for each id."""
         staged = {}
         for id, put in self._put_by_id.items():
             file = files.Staged(self.folders.bookmarks, id + SUFFIX, put.file_content)
@@ -211,7 +211,6 @@ class Transaction:
         return staged
 
     def _stage_tombstones(self, opened: ExitStack) -> dict[str, files.Staged]:
-        """Return a new file for each id."""
         staged = {}
         for id, entry in self._deleted_by_id.items():
             content = encode(Tombstone(id, now(), private=not entry.is_public))
@@ -277,7 +276,7 @@ class Transaction:
     def remove_files(self) -> None:
         """Remove files of deleted bookmarks. Raises a StorageError.
 
-        Call `sync` first: before it, a power cut could lose a restored bookmark's new file.
+        Call `sync` first, so that a power cut cannot lose both files of a restored bookmark.
         """
         self._remove(self._ids_to_erase)
         try:
@@ -317,10 +316,10 @@ def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> None:
     """Remove files whose tombstones are durable. Raises a StorageError."""
     if not ids:
         return
-    # Another process may not have synced its tombstones yet.
+    # Another process may have written tombstones that are not synced yet.
     files.sync_folder(folders.open_tombstones())
     for id in ids:
-        # Restoring a backup may have removed the tombstone.
+        # A bookmark that came back with a backup has no tombstone, and stays.
         if read_tombstone(folders, id):
             files.remove(id + SUFFIX, folders.bookmarks)
 

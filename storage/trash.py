@@ -23,7 +23,7 @@ from storage.transaction import Transaction, remove_deleted
 log = logging.getLogger("bookmarks")
 
 KEEP_DELETED = 30  # Days.
-MAX_EXPIRED = 500  # Per transaction. Other writers wait meanwhile.
+MAX_EXPIRED = 500  # A limit for each transaction, because other writers wait.
 _SECONDS_PER_DAY = 86_400
 
 
@@ -39,14 +39,17 @@ class DeletedBookmark(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """How far `expire` has got in the tombstones, oldest first."""
+    """How many of the oldest tombstones `expire` has tried."""
 
-    tombstone_count: int = 0  # The tombstones that `expire` has tried.
-    last_sort_key: str = ""  # The sort key of the last one.
+    tombstone_count: int = 0
+    last_sort_key: str = ""
 
 
 class Trash:
-    """The files of deleted bookmarks, kept for `keep_deleted` days, or None for ever."""
+    """The files of deleted bookmarks.
+
+    Files are kept for `keep_deleted` days, or for ever if that is None.
+    """
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
         self.keep_deleted = keep_deleted
@@ -68,7 +71,7 @@ class Trash:
         found = [
             entry.tombstone
             for entry in reversed(kept)
-            if entry.tombstone.id + SUFFIX in names  # Others have been erased.
+            if entry.tombstone.id + SUFFIX in names  # The files of erased bookmarks are gone.
         ]
         page = found[offset : offset + limit]
         return self._read_bookmarks(page), len(found)
@@ -92,7 +95,7 @@ class Trash:
     def expire(self, folders: OpenFolders) -> None:
         """Remove up to MAX_EXPIRED expired files from a locked folder.
 
-        After an error, they stay until the service is restarted.
+        After an error, expired files stay until the service is restarted.
         """
         tombstones = self._tombstones()
         expired = self._next_expired(tombstones)
@@ -100,7 +103,7 @@ class Trash:
             return
         last_sort_key = expired[-1].sort_key
         count = _count_up_to(last_sort_key, tombstones)
-        # Before removing: after an error, do not try the same files at every write.
+        # Note the progress even if removing fails, so that not every write tries again.
         self._progress = _Progress(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:
@@ -161,7 +164,7 @@ def restore(transaction: Transaction, id: str) -> Entry:
         deleted = decode_bookmark(id, content)
     except Invalid as error:
         raise Unreadable(id, str(error)) from None
-    # Clients that ask for recent changes must find the bookmark.
+    # By the new `modified`, clients that ask for recent changes find the bookmark.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=transaction.mint(), modified=modified)
     return transaction.put_restored(bookmark, id, content)

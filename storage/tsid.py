@@ -21,7 +21,7 @@ class Minter:
         if milliseconds <= 0:  # Some clocks start in 1970.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
-        # Ids of the same millisecond must ascend, too.
+        # Ids of the same millisecond must ascend.
         number = max(number, self._last_number + 1)
         self._last_number = number
         return _to_base32(number)

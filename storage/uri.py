@@ -57,7 +57,7 @@ def _is_obviously_normalized(uri: str) -> bool:
 
 def _normalize_hierarchy(scheme: str, hierarchy: str) -> str:
     if hierarchy.startswith("//"):
-        authority, _, path = hierarchy[2:].partition("/")  # An empty path becomes "/".
+        authority, _, path = hierarchy[2:].partition("/")
         return f"//{_normalize_authority(scheme, authority)}{_normalize_path('/' + path)}"
     path = _normalize_path(hierarchy)
     if path.startswith("//"):  # `//` would begin an authority (RFC 3986 section 3.3).

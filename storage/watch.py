@@ -59,12 +59,11 @@ class Watch:
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
         """Only the first folder must exist."""
-        # os.lstat is faster with strings than with paths.
         self._folders = [str(folder) for folder in folders]
         self._identities_when_opened: list[Identity | None] = [None] * len(folders)
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        self.is_impossible = False  # As the last attempt to open inotify has shown.
+        self.is_impossible = False  # Whether the last attempt to open inotify failed.
 
     @property
     def first_folder_identity(self) -> Identity | None:
@@ -98,8 +97,8 @@ class Watch:
 
     def _open(self) -> None:
         self.close()
-        # Read before the folders are watched: if one is replaced meanwhile, the next call
-        # notices that its identity has changed.
+        # Read the identities before the folders are watched: if a folder is replaced in
+        # between, the next call notices another identity.
         self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
             raise Unavailable(
@@ -118,13 +117,13 @@ class Watch:
             if not reports_all_changes(folder, self._one_machine):
                 return
         self._inotify = INotify(nonblocking=True)
-        # Closes inotify before the garbage collector can warn that it is open.
+        # Without a finalizer, the garbage collector would warn of an open file.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for folder in existing:
             self._inotify.add_watch(folder, _FOLDER_EVENTS)
 
     def close(self) -> None:
-        """The next `read_events` opens the watch again."""
+        """Stop watching until the next `read_events`."""
         if self._inotify is not None:
             self._close_inotify()
         self._inotify = None
@@ -164,7 +163,7 @@ def _identity(folder: str) -> Identity | None:
         raise Unavailable(
             f"The data folder cannot be read: {name}: {error.strerror}."
         ) from error
-    if stat.S_ISLNK(status.st_mode):  # Its target may be outside the folder.
+    if stat.S_ISLNK(status.st_mode):  # The target may be in another folder.
         name = os.path.basename(folder)
         raise Unavailable(
             f"The data folder cannot be used: {name} is a symbolic link."
