@@ -93,9 +93,8 @@ class _BookmarkChecker:
     ) -> None:
         self._tombstone_by_id = tombstone_by_id
         self._last_expired = last_expired
-        # The first file of each uri and the first id of each number. Others are findings.
-        self._name_by_uri_key: dict[str, str] = {}
-        self._id_by_number = {number_of_id(id): id for id in tombstone_by_id}
+        self._first_name_by_uri_key: dict[str, str] = {}
+        self._first_id_by_number = {number_of_id(id): id for id in tombstone_by_id}
 
     def check(self, path: Path) -> list[Finding]:
         finding = _check_name(path)
@@ -117,12 +116,12 @@ class _BookmarkChecker:
             return []
         findings = []
         key = uri_key(bookmark.uri)
-        first_name = self._name_by_uri_key.setdefault(key, path.name)
+        first_name = self._first_name_by_uri_key.setdefault(key, path.name)
         if first_name != path.name:
             problem = f"has the same uri as {first_name}"
             findings.append(Finding(path, problem, "delete one of the two"))
         number = number_of_id(path.stem)
-        first_id = self._id_by_number.setdefault(number, path.stem)
+        first_id = self._first_id_by_number.setdefault(number, path.stem)
         if first_id != path.stem:
             problem = f"has an id with the same number as {first_id}"
             findings.append(Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True))

@@ -167,28 +167,28 @@ class Staged:
             return os.fstat(self.descriptor).st_ctime
 
     def publish_new(self) -> None:
-        """Give the new file its name. Raises Busy if another file has this name."""
+        """Give the file its name. Raises Busy if another file has this name."""
         with translate_disk_errors():
             try:
                 self._link(self._name)
             except FileExistsError:
                 raise Busy(_NAME_TAKEN_TEXT) from None
             except OSError as error:
-                has_no_hard_links = error.errno in _ERRORS_WITHOUT_HARD_LINKS
-                if not (self._has_temporary_name and has_no_hard_links):
+                if error.errno in _ERRORS_WITHOUT_HARD_LINKS and self._has_temporary_name:
+                    self._rename_without_replacing()
+                else:
                     raise
-                self._rename_without_replacing()
 
     def _rename_without_replacing(self) -> None:
         if not is_missing(self._name, self._folder):
             raise Busy(_NAME_TAKEN_TEXT)
         self._rename()
 
-    def publish(self) -> None:
-        """Replace the old file with the new one."""
+    def replace_old(self) -> None:
+        """Give the file its name, in place of the old file that has this name."""
         with translate_disk_errors():
+            # Only os.rename can replace a file, and os.rename needs a name.
             if not self._has_temporary_name:
-                # os.link cannot replace a file, and os.rename needs a name.
                 self._link(self._temporary_name)
                 self._has_temporary_name = True
             self._rename()

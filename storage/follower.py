@@ -45,7 +45,7 @@ class Follower:
     def reset(self) -> None:
         """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
-        self._has_lost_events = False  # If so, the next refresh compares all files.
+        self._must_compare_files = False
         self._forget_files()
 
     def _forget_files(self) -> None:
@@ -54,11 +54,12 @@ class Follower:
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
         self._tombstone_files = KnownFiles(self.folders.tombstones)
-        # Why files cannot be used. Unreadable files are read again, the others are invalid.
-        self._error_by_id: dict[str, StorageError] = {}
-        self._unreadable_ids: set[str] = set()
+        # Errors by the id of the file. Unreadable files are read again after a while.
+        self._unreadable: dict[str, StorageError] = {}
+        self._invalid: dict[str, StorageError] = {}
         self._retry_at = 0.0  # On the monotonic clock.
-        # An editor may still be writing an invalid file, so its last uri is reserved.
+        # The last uri of an invalid file stays reserved, because somebody may be about to
+        # correct the file.
         self._reserved_uri_key_by_id: dict[str, str] = {}
 
     @property
@@ -73,12 +74,12 @@ class Follower:
 
     def find(self, id: str) -> Entry | None:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
-        is_invalid = id in self._error_by_id and id not in self._unreadable_ids
-        if is_invalid:
+        if id in self._invalid:
             # Inotify does not report a correction that is made through another hard link.
             self.read_again(id)
-        if id in self._error_by_id:
-            raise Unreadable(id, str(self._error_by_id[id]))
+        error = self._find_error(id)
+        if error:
+            raise Unreadable(id, str(error))
         item = self.index.items.get(id)
         if isinstance(item, TombstoneEntry):
             raise Gone(id, item.tombstone.deleted)
@@ -96,10 +97,10 @@ class Follower:
         """Read all changed files, and return the index. Raises Unavailable."""
         try:
             events = self.watch.read_events()
-            if events != [] or self._has_lost_events or self._is_retry_due():
+            if events != [] or self._must_compare_files or self._is_retry_due():
                 self._read_changed_files(events)
         except BaseException:
-            self._has_lost_events = True
+            self._must_compare_files = True
             raise
         return self.index
 
@@ -108,7 +109,7 @@ class Follower:
 
         Clients would take an empty list for the deletion of all bookmarks.
         """
-        if self._unreadable_ids and not self.index.entries:
+        if self._unreadable and not self.index.entries:
             raise Unavailable(
                 "The data folder cannot be read: reading every bookmark failed."
             )
@@ -124,18 +125,18 @@ class Follower:
         # Note the folders' ctimes before reading files: a change during the reading gives a
         # folder a later ctime, so that the next refresh changes `state`.
         self._note_ctimes_of_folders()
-        if events is None or self._has_lost_events:
+        if events is None or self._must_compare_files:
             changed = self._compare_files()
         else:
             changed = self._ids_of_events(events)
         if self._is_retry_due():
             self._retry_at = time.monotonic() + RETRY_SECONDS
-            changed += self._unreadable_ids
+            changed.extend(self._unreadable)
         self._update_index(changed)
-        self._has_lost_events = False
+        self._must_compare_files = False
 
     def _is_retry_due(self) -> bool:
-        return bool(self._unreadable_ids) and time.monotonic() >= self._retry_at
+        return bool(self._unreadable) and time.monotonic() >= self._retry_at
 
     def _note_ctimes_of_folders(self) -> None:
         bookmarks, tombstones = self.folders
@@ -149,7 +150,6 @@ class Follower:
         self._note_ctime(ctime)
 
     def _compare_files(self) -> list[str]:
-        """Return the ids of the changed files that must be read."""
         with files.translate_disk_errors(_READ_PROBLEM):
             bookmarks = self._bookmark_files.find_changed()
             tombstones = self._find_changed_tombstones()
@@ -157,7 +157,7 @@ class Follower:
         bookmarks = [id for id in bookmarks if id not in self._tombstone_files]
         changed = bookmarks + tombstones
         # Unreadable files are only read when a retry is due.
-        return [id for id in changed if id not in self._unreadable_ids]
+        return [id for id in changed if id not in self._unreadable]
 
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
@@ -176,14 +176,13 @@ class Follower:
     def _ids_of_event(self, file_name: str) -> list[str]:
         if not file_name:
             # The folder itself has changed. New permissions may have made files readable.
-            return list(self._error_by_id)
+            return [*self._unreadable, *self._invalid]
         id = id_of(file_name)
         if id is None:
             return []
         return [id]
 
     def _update_index(self, ids: Sequence[str]) -> None:
-        """Read the files of these ids, and change the index."""
         changed: dict[str, Item | None] = {}
         try:
             for id in dict.fromkeys(ids):  # Removes duplicates, keeps the order.
@@ -201,13 +200,10 @@ class Follower:
         try:
             item = self._read_tombstone(id) or self._read_bookmark(id)
         except files.ReadFailed as error:
-            self._note_error(id, error)
-            self._unreadable_ids.add(id)
+            self._note_unreadable(id, error)
             return self._last_item_unless_deleted(id)
         except (files.BadFile, Invalid) as error:
-            self._note_error(id, error)
-            self._unreadable_ids.discard(id)
-            self._reserve_last_uri(id)
+            self._note_invalid(id, error)
             return None
         self._forget_error(id)
         return item
@@ -246,20 +242,31 @@ class Follower:
             return None  # The unreadable file is the bookmark's new tombstone.
         return last
 
-    def _reserve_last_uri(self, id: str) -> None:
-        last = self.index.items.get(id)
-        if isinstance(last, Entry):
-            self._reserved_uri_key_by_id[id] = last.uri_key
-
     def _note_ctime(self, ctime: float) -> None:
         if ctime > self._latest_ctime:
             self._latest_ctime = ctime
             self.change_count += 1
 
-    def _note_error(self, id: str, error: StorageError) -> None:
-        if id in self._error_by_id and str(self._error_by_id[id]) == str(error):
+    def _find_error(self, id: str) -> StorageError | None:
+        return self._unreadable.get(id) or self._invalid.get(id)
+
+    def _note_unreadable(self, id: str, error: StorageError) -> None:
+        self._report_new_error(id, error)
+        self._unreadable[id] = error
+        self._invalid.pop(id, None)
+
+    def _note_invalid(self, id: str, error: StorageError) -> None:
+        self._report_new_error(id, error)
+        self._invalid[id] = error
+        self._unreadable.pop(id, None)
+        last = self.index.items.get(id)
+        if isinstance(last, Entry):
+            self._reserved_uri_key_by_id[id] = last.uri_key
+
+    def _report_new_error(self, id: str, error: StorageError) -> None:
+        known_error = self._find_error(id)
+        if known_error and str(known_error) == str(error):
             return
-        self._error_by_id[id] = error
         self.change_count += 1
         folder = self.folders.bookmarks
         if id in self._tombstone_files:
@@ -269,10 +276,10 @@ class Follower:
         log.warning("%s/%s is skipped: %s", real_folder, id + SUFFIX, error)
 
     def _forget_error(self, id: str) -> None:
-        if id in self._error_by_id:
-            del self._error_by_id[id]
-            self._unreadable_ids.discard(id)
+        if self._find_error(id):
             self.change_count += 1
+        self._unreadable.pop(id, None)
+        self._invalid.pop(id, None)
         self._reserved_uri_key_by_id.pop(id, None)
 
     def _change_index(self, changed: dict[str, Item | None]) -> None:

@@ -94,7 +94,6 @@ class SortedList(Generic[_T]):
         return self._items
 
     def find(self, key: Any) -> Sequence[_T]:
-        """Return the items that have this key."""
         start = bisect_left(self._items, key, key=self._key)
         stop = bisect_right(self._items, key, start, key=self._key)
         return self._items[start:stop]
@@ -140,13 +139,13 @@ class Index:
         self._cached_latest: str | None = None
 
         has_private_tombstones = any(not entry.is_public for entry in tombstones)
-        self._has_private_items = has_private_tombstones or PRIVATE in self._by_tag
+        self.has_private_items = has_private_tombstones or PRIVATE in self._by_tag
         self._cached_public: Index | None = None
 
     @property
     def public(self) -> "Index":
         """The index of the public items, or this index if all are public."""
-        if not self._has_private_items:
+        if not self.has_private_items:
             return self
         if self._cached_public is None:
             public = {id: item for id, item in self.items.items() if item.is_public}
@@ -248,7 +247,7 @@ class Index:
     def _change_public(self, id: str, new: Item | None) -> None:
         is_private = new is not None and not new.is_public
         if is_private:
-            self._has_private_items = True
+            self.has_private_items = True
         if self._cached_public is None:
             return
         if is_private:

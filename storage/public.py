@@ -27,7 +27,7 @@ class PublicFollower:
 
     @property
     def change_count(self) -> int:
-        """A number that each change increases, also one of a private bookmark."""
+        """A counter of all changes, including those of private bookmarks."""
         return self._follower.change_count
 
     def find(self, id: str) -> Entry | None:
@@ -39,26 +39,21 @@ class PublicFollower:
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
     def refresh(self) -> Index:
-        self._follower.refresh()
-        self.state = self._new_state()
-        return self.index
+        index = self._follower.refresh()
+        if not index.has_private_items:
+            self.state = self._follower.state
+        elif index.public.version != self.state.version:
+            changed_at = self._find_time_of_change(index.public)
+            self.state = State(index.public.version, changed_at)
+        return index.public
 
     def require_readable(self) -> None:
         self._follower.require_readable()
 
-    def _new_state(self) -> State:
-        index = self.index
-        is_all_public = index is self._follower.index
-        if is_all_public:
-            return self._follower.state
-        if index.version == self.state.version:
-            return self.state
-        return State(index.version, self._changed_at(index))
-
-    def _changed_at(self, index: Index) -> float:
-        # The folders' ctimes are not used, because private bookmarks change them too.
-        latest_ctime = index.changed_at or self._follower.created_at
+    def _find_time_of_change(self, public: Index) -> float:
+        # Changes of private bookmarks must not show, so the folders' ctimes are not used.
+        latest_ctime = public.changed_at or self._follower.created_at
         if latest_ctime > self.state.changed_at:
             return latest_ctime
-        # A bookmark was removed or made private, which no public file's ctime shows.
+        # No public file is newer, so a bookmark was removed or made private just now.
         return time.time()

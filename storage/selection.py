@@ -27,7 +27,8 @@ from storage.search import (
 from storage.uri import is_below
 
 TagCounts = Sequence[tuple[str, int]]
-TagCountCache = dict[tuple[Query, int], TagCounts]  # The int is the limit.
+_Limit = int
+TagCountCache = dict[tuple[Query, _Limit], TagCounts]
 _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 

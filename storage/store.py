@@ -83,8 +83,8 @@ class Store(Reader):
         If the block fails, nothing is stored. The end raises Busy, Full or Unavailable if
         nothing is stored, or OutcomeUnknown if some changes may be stored.
         """
-        # Read changed files before locking, so that other writers wait less. Without
-        # inotify, each refresh compares all files, so the one under the lock must do.
+        # Read changed files before the lock makes other writers wait. A refresh without
+        # inotify compares all files, which is only done once, under the lock.
         if not self._follower.watch.is_impossible:
             self.refresh()
         with self._locked_folders() as folders:

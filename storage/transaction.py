@@ -63,8 +63,6 @@ class Transaction:
         self._ids_to_clean_up: list[str] = []
 
         self._has_published = False
-        # Descriptors of each folder and one of its files. `sync` syncs both, because XFS
-        # reports some errors only for files.
         self._file_by_folder_to_sync: dict[int, int] = {}
 
     @property
@@ -189,18 +187,19 @@ class Transaction:
 
         Raises Busy, Full, Unavailable, or OutcomeUnknown if some changes may be stored.
         """
-        with ExitStack() as opened:  # Closes all files at the end.
+        with ExitStack() as opened:
             bookmarks = self._stage_bookmarks(opened)
             tombstones = self._stage_tombstones(opened)
             bookmark_files = [staged.descriptor for staged in bookmarks.values()]
             bookmark_files += self._open_unchanged(opened)
             tombstone_files = [staged.descriptor for staged in tombstones.values()]
-            # Before they have names: a power cut must not leave a name without content.
+            # The content is synced before the files have names: after a power cut, no file
+            # with a name lacks its content.
             files.sync(bookmark_files + tombstone_files)
             if bookmark_files:
-                self._sync_folder_later(self.folders.bookmarks, bookmark_files[0])
+                self._sync_folder_later(self.folders.bookmarks, bookmark_files)
             if tombstone_files:
-                self._sync_folder_later(self.folders.open_tombstones(), tombstone_files[0])
+                self._sync_folder_later(self.folders.open_tombstones(), tombstone_files)
             self._publish_staged(bookmarks, tombstones)
 
     def _stage_bookmarks(self, opened: ExitStack) -> dict[str, files.Staged]:
@@ -227,10 +226,15 @@ class Transaction:
                 descriptors.append(opened.enter_context(file))
         return descriptors
 
-    def _sync_folder_later(self, folder: int, file: int) -> None:
+    def _sync_folder_later(self, folder: int, changed_files: Sequence[int]) -> None:
+        """Let `sync` sync a folder, and any of its changed files.
+
+        XFS reports some errors only for files.
+        """
+        any_file = changed_files[0]
         with files.translate_disk_errors():
-            # `publish` closes `file` before `sync` is called.
-            self._file_by_folder_to_sync[folder] = os.dup(file)
+            # `publish` closes its descriptors before `sync` runs, so keep a duplicate.
+            self._file_by_folder_to_sync[folder] = os.dup(any_file)
 
     def _publish_staged(
         self,
@@ -251,7 +255,7 @@ class Transaction:
     def _publish_bookmark(self, put: _Put, staged: files.Staged) -> None:
         if put.stored:
             self._require_unchanged(put.stored)
-            staged.publish()
+            staged.replace_old()
         else:
             staged.publish_new()
         self._has_published = True
@@ -299,7 +303,6 @@ class Transaction:
                 files.sync_folder(folder, descriptor)
 
     def _require_unchanged(self, found: Entry) -> None:
-        """Raise Busy if the file has changed."""
         self._read_unchanged(found)
 
     def _read_unchanged(self, found: Entry) -> bytes:

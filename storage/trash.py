@@ -35,7 +35,7 @@ def check_keep_deleted(days: int) -> None:
 
 class DeletedBookmark(NamedTuple):
     bookmark: Bookmark
-    deleted: str  # The time of deletion.
+    deleted: str
 
 
 class _Progress(NamedTuple):
@@ -122,7 +122,6 @@ class Trash:
     def _next_expired(
         self, tombstones: Sequence[TombstoneEntry]
     ) -> Sequence[TombstoneEntry]:
-        """Return the next expired tombstones, oldest first."""
         start = self._progress.tombstone_count
         if start != _count_up_to(self._progress.last_sort_key, tombstones):
             # Another program has added or removed old tombstones, so begin again.

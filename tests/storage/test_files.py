@@ -13,7 +13,7 @@ from storage.errors import Busy, Full, Unavailable
 from storage.lock import Lock, OpenFolders
 from tests.conftest import require_program
 
-PUBLISH = [files.Staged.publish, files.Staged.publish_new]
+PUBLISH = [files.Staged.replace_old, files.Staged.publish_new]
 
 
 @pytest.fixture(params=["without a name", "named"])
@@ -53,7 +53,7 @@ def test_only_what_is_published_has_a_name(tmp_path, kind):
     assert contents(tmp_path) == {"a.json": b"new"}
     with staged_file(tmp_path, data=b"newer") as staged:
         assert (tmp_path / "a.json").read_bytes() == b"new"
-        staged.publish()
+        staged.replace_old()
     assert contents(tmp_path) == {"a.json": b"newer"}
 
 
@@ -112,7 +112,7 @@ def test_a_temporary_file_that_cannot_be_removed_is_closed(tmp_path, monkeypatch
         for call in ("link", "rename", "unlink"):
             patch.setattr(os, call, raise_error(errno.EROFS))
         with pytest.raises(Unavailable), staged_file(tmp_path) as staged:
-            staged.publish()
+            staged.replace_old()
     (left,) = tmp_path.iterdir()
     assert files.is_temporary(left.name)
 
@@ -131,7 +131,7 @@ def test_a_file_system_without_o_tmpfile_gets_a_named_temporary_file(tmp_path, m
     with staged_file(tmp_path) as staged:
         (temporary,) = tmp_path.iterdir()
         assert files.is_temporary(temporary.name)
-        staged.publish()
+        staged.replace_old()
     assert contents(tmp_path) == {"a.json": b"new"}
 
 
@@ -140,7 +140,7 @@ def test_short_reads_and_writes_are_continued(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "read", lambda descriptor, size: read(descriptor, min(size, 7)))
     monkeypatch.setattr(os, "write", lambda descriptor, rest: write(descriptor, rest[:7]))
     with staged_file(tmp_path, data=data) as staged:
-        staged.publish()
+        staged.replace_old()
     assert files.read(tmp_path / "a.json")[0] == data
 
 
