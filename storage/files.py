@@ -278,12 +278,13 @@ def file_system(descriptor: int) -> str:
     if sys.platform != "linux":
         return ""
     mount_id = _mount_id(descriptor)
-    mounts = Path("/proc/self/mountinfo").read_text(errors="replace")
-    for line in mounts.splitlines():
-        # `24 1 8:1 / / rw - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5))
-        mount, _, type_and_source = line.partition(" - ")
-        if mount.split()[0] == mount_id:
-            return type_and_source.split()[0]
+    # A mount point may contain other line separators.
+    with open("/proc/self/mountinfo", errors="replace", newline="\n") as mounts:
+        for line in mounts:
+            # `24 1 8:1 / / rw - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5))
+            mount, _, type_and_source = line.partition(" - ")
+            if mount.split()[0] == mount_id:
+                return type_and_source.split()[0]
     return ""
 
 

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from clients import count_open_files, raise_error
@@ -151,3 +152,12 @@ def test_the_file_system_type_is_that_of_the_mount(tmp_path):
         expected = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         with files.open_folder(folder) as descriptor:
             assert files.file_system(descriptor) == expected.split()[-1]
+
+
+def test_a_file_system_is_found_behind_a_mount_point_with_line_separators(tmp_path, monkeypatch):
+    copy = tmp_path / "mountinfo"
+    odd = "1 1 0:1 / /a\f\r\r\x85\u2028 rw - ext4 /dev/a rw\n"
+    copy.write_text(odd + Path("/proc/self/mountinfo").read_text())
+    monkeypatch.setattr(files, "open", lambda _, **options: open(copy, **options), raising=False)
+    with files.open_folder("/proc") as descriptor:
+        assert files.file_system(descriptor) == "proc"
