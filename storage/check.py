@@ -47,8 +47,19 @@ class Finding:
         return self.path.parent.name
 
     def __str__(self) -> str:
-        path = repr(str(self.path))[1:-1]  # Escapes unprintable characters.
+        path = _printable(str(self.path))
         return f"{path}: {self.problem}: {self.advice}"
+
+
+def _printable(text: str) -> str:
+    """Escape characters that could change the terminal's display."""
+    printable = ""
+    for character in text:
+        if character.isprintable():
+            printable += character
+        else:
+            printable += ascii(character)[1:-1]  # Without the quotes.
+    return printable
 
 
 def check(folder: Path, keep_deleted: int) -> list[Finding]:
@@ -188,21 +199,27 @@ def repair(
     Raises Busy, Full or Unavailable.
     """
     safe = [finding for finding in findings if finding.is_safe_to_remove]
+    removed = []
     if safe:
         with OpenFolders(folder) as folders:
             folders.lock(Lock())
-            _remove(folders, safe)
-    removed = [finding for finding in safe if files.is_missing(finding.path)]
+            removed = _remove(folders, safe)
     remaining = [finding for finding in findings if finding not in removed]
     return [replace(finding, advice="removed") for finding in removed], remaining
 
 
-def _remove(folders: OpenFolders, findings: list[Finding]) -> None:
+def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
+    """Remove the files of these findings. Return the findings whose files were removed."""
     deleted_ids = [finding.path.stem for finding in findings if finding.is_in_trash]
-    remove_deleted(folders, deleted_ids)
+    removed_ids = remove_deleted(folders, deleted_ids)
+    removed = []
     for finding in findings:
         if not finding.is_in_trash:
             folder = folders.by_name(finding.folder_name)
             files.remove(finding.path.name, folder)
-    for name in {finding.folder_name for finding in findings}:
+            removed.append(finding)
+        elif finding.path.stem in removed_ids:
+            removed.append(finding)
+    for name in {finding.folder_name for finding in removed}:
         files.sync_folder(folders.by_name(name))
+    return removed

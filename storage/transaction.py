@@ -315,16 +315,19 @@ class Transaction:
         raise Busy(f"Another program has just changed {name}. Try again.")
 
 
-def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> None:
-    """Remove files whose tombstones are durable. Raises a StorageError."""
+def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> set[str]:
+    """Remove files of deleted bookmarks, and return their ids. Raises a StorageError."""
+    removed: set[str] = set()
     if not ids:
-        return
+        return removed
     # Another process may have written tombstones that are not synced yet.
     files.sync_folder(folders.open_tombstones())
     for id in ids:
         # A bookmark that came back with a backup has no tombstone, and stays.
         if read_tombstone(folders, id):
             files.remove(id + SUFFIX, folders.bookmarks)
+            removed.add(id)
+    return removed
 
 
 def read_tombstone(folders: OpenFolders, id: str) -> Tombstone | None:

@@ -154,6 +154,11 @@ def test_unprintable_characters_of_names_and_ids_add_no_line(address, data):
     assert titles(address) == {"a": "a"}
 
 
+def test_a_path_with_quotes_and_backslashes_can_be_copied(address, data):
+    path = write_file(data / "bookmarks" / "it's a \"\\\".json")
+    require_findings(check(data), path)
+
+
 def test_a_data_folder_without_a_folder_of_tombstones_is_valid(address, data):
     for folder in ("bookmarks", "tombstones"):
         (data / folder / "b.json").unlink()
@@ -180,6 +185,16 @@ def test_repair_keeps_a_bookmark_whose_tombstone_broke_after_the_check(address, 
     write_file(data / "tombstones" / "b.json")
     assert storage.check.repair(data, findings) == ([], findings)
     assert path.exists()
+
+
+def test_repair_does_not_claim_the_removal_of_what_another_program_removed(
+    address, data, monkeypatch
+):
+    path = expire(data)
+    findings = storage.check.check(data, 30)
+    (data / "tombstones" / "b.json").unlink()
+    path.unlink()
+    assert storage.check.repair(data, findings) == ([], findings)
 
 
 def test_repair_waits_for_the_lock_of_a_writer(address, data, monkeypatch):
