@@ -11,23 +11,20 @@ from formats.html import list as html_list
 from formats.listing import Listing, View
 from storage.index import Entry
 
-# Part of entity tags, because another version may write other bytes.
+# Entity tags contain the version, because another version may write other bytes.
 __version__ = "0.1.0"
 
 # Returns the fields in a body, given the parameters of its media type.
 Reader = Callable[[bytes, Mapping[str, str]], dict[str, object]]
 
 
-# Formats are compared by identity.
 class Format(msgspec.Struct, frozen=True, eq=False):
-    """A representation of bookmarks."""
-
     name: str
     media_type: str
     aliases: tuple[str, ...] = ()  # Other media types in Accept.
     page_size: int | None = None  # The default `limit`.
     download_name: str = ""
-    is_page: bool = False  # Pages depend on other bookmarks, too.
+    is_page: bool = False  # A page may change with any bookmark.
 
     @property
     def bare_type(self) -> str:
@@ -79,7 +76,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# XBEL leaves out empty fields, but PUT must replace them.
+# PUT replaces all fields, and an XBEL document leaves out empty fields.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     **dict.fromkeys(_XBEL_TYPES, xbel.read_whole),

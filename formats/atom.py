@@ -13,7 +13,7 @@ from storage.bookmark import Bookmark, replace_invalid_xml_chars
 def _ucschar_ranges() -> str:
     """Return the non-ASCII characters of an IRI (RFC 3987) as ranges for a character class."""
     ranges = "\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
-    for plane in range(1, 14):  # Each without its last two code points.
+    for plane in range(1, 14):  # The last two code points of a plane are no characters.
         first = plane * 0x10000
         last = first + 0xFFFD
         ranges += f"{chr(first)}-{chr(last)}"
@@ -22,7 +22,7 @@ def _ucschar_ranges() -> str:
 
 _TO_PERCENT_ENCODE = re.compile(
     r'["<>\\^`{|}\[\]]'  # ASCII that an IRI must not have.
-    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # RFC 3987 section 4.1.
+    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # Marks of direction (RFC 3987 section 4.1).
     r"|%(?![0-9A-Fa-f]{2})"  # A % without two hex digits.
     rf"|[^!-~{_ucschar_ranges()}]"  # Neither ASCII nor `ucschar`.
 )
@@ -45,13 +45,13 @@ def write(listing: Listing) -> Iterator[bytes]:
 
 
 def _head(listing: Listing) -> str:
-    # The same on all pages (RFC 5005 section 3).
+    # All pages of a feed have the same id (RFC 5005 section 3).
     id = escape(with_query(f"{listing.site.url}/feed", listing.filter))
     title = escape(_title(listing))
     self_url = escape_attribute(listing.address)
     home_url = escape_attribute(f"{listing.site.url}/")
     links = _page_links(listing)
-    updated = listing.selection.latest  # Of all bookmarks.
+    updated = listing.selection.latest
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:at="http://purl.org/atompub/tombstones/1.0">
@@ -89,7 +89,7 @@ def _entry(bookmark: Bookmark, site: Site) -> str:
     id = _entry_id(bookmark.id)
     title = escape(bookmark.title)
     iri = escape_attribute(_iri(bookmark.uri))
-    # Some clients read `self`, others `related`.
+    # Some clients read the link `self`, others the link `related`.
     url = escape_attribute(site.bookmark_url(bookmark.id))
     categories = "".join(
         f'<category term="{escape_attribute(tag)}"/>\n' for tag in bookmark.tags
@@ -114,7 +114,6 @@ def _iri(uri: str) -> str:
     """Percent-encode the characters that an IRI must not have."""
     head, number_sign, fragment = uri.partition("#")
     unencoded_start = ""
-    # Keep the brackets of an IPv6 host.
     if match := _UP_TO_HOST_IN_BRACKETS.match(head):
         unencoded_start = match[0]
         head = head.removeprefix(unencoded_start)
@@ -123,4 +122,4 @@ def _iri(uri: str) -> str:
 
 def _percent_encode(text: str) -> str:
     encoded = _TO_PERCENT_ENCODE.sub(lambda match: quote(match[0]), text)
-    return encoded.replace("#", "%23")  # `#` begins the fragment.
+    return encoded.replace("#", "%23")  # Only the `#` before the fragment may stay.

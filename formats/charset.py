@@ -12,7 +12,7 @@ _BYTES_THAT_ARE_NOT_UTF_8 = re.compile("[\udc80-\udcff]+")
 def decode(data: bytes, label: str = "") -> str:
     """Return a text with LF as line break. `label` is the declared charset.
 
-    Without a known charset, read UTF-8, and other bytes as windows-1252. Undecodable bytes
+    Without a known charset, bytes that are not UTF-8 are read as windows-1252. Undecodable bytes
     become U+FFFD.
     """
     codec = _codec_other_than_utf_8(data, label)
@@ -24,7 +24,7 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return how many bytes `decode` would guess to be windows-1252."""
+    """Return how many bytes `decode` reads as windows-1252 without a declared charset."""
     if _codec_other_than_utf_8(data, label):
         return 0
     valid = data.decode("utf-8", "ignore").encode()
@@ -32,10 +32,7 @@ def count_guessed_bytes(data: bytes, label: str = "") -> int:
 
 
 def _codec_other_than_utf_8(data: bytes, label: str) -> str:
-    """Return the codec for a byte order mark or a declared charset.
-
-    Return "" for UTF-8 and without a known charset.
-    """
+    """Return the codec of a file, or "" for UTF-8 or an unknown charset."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if data.startswith(codecs.BOM_UTF8):
@@ -65,7 +62,7 @@ def find_codec(label: str) -> str:
     encoding = webencodings.lookup(label)
     if encoding is None:
         return ""
-    # A file whose label is readable as ASCII is not UTF-16.
+    # A file whose label could be read as ASCII is not UTF-16.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
     if encoding.name == "gbk":  # As the Encoding Standard requires.

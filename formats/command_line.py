@@ -51,7 +51,7 @@ def configured_application(
     """Return the application as the environment configures it."""
     options = _parse(["serve"], make_app, make_host_app, version)
     # Without tokens, an application of one folder responds only to loopback names and its base
-    # URL, so other machines cannot use it. That of many folders responds to every host.
+    # URL, so other machines cannot use it. With --hosts, it would respond to every host name.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]
@@ -64,8 +64,8 @@ def _run(options: argparse.Namespace) -> int:
         return status
     except KeyboardInterrupt:
         return 128 + signal.SIGINT  # As shells do.
-    except BrokenPipeError:  # Such as after `| head`.
-        # Otherwise Python prints another error at exit.
+    except BrokenPipeError:
+        # After `| head`, Python would print another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
@@ -222,7 +222,6 @@ def _add_command(
     help: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """Add a command with the options of the data folder."""
     epilog = f"For example: bookmarks {name} {example}"
     parser = subparsers.add_parser(name, help=help, epilog=epilog)
     parser.set_defaults(run=run, dry_run=False)
@@ -232,7 +231,7 @@ def _add_command(
 
 # --- Options ---
 
-# Their values may begin with `-`, such as `-title`.
+# Options whose values may begin with `-`, such as `--sort -title`.
 _TEXT_OPTIONS = ("--sort", "--q", "--tag", "--add", "--remove", "--title", "--description")
 
 
@@ -300,7 +299,6 @@ def _add_setting(
 
 
 def _add_setting_switch(parser: argparse.ArgumentParser, name: str, help: str) -> None:
-    """Add a switch that an environment variable can set, too."""
     variable = _environment_variable(name)
     value = os.environ.get(variable, "")
     is_set = value.lower() in ("1", "true", "yes", "on")

@@ -34,7 +34,7 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# Written directly: replacing /dev/stdout by a new file would break `>> FILE`.
+# A new file in place of /dev/stdout would break `>> FILE`, so these are written to directly.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STDOUT_DESCRIPTOR = 1
 _STDIN_DESCRIPTOR = 0
@@ -91,7 +91,7 @@ def _print_similar(store: Store) -> None:
 
 
 def import_files(options: argparse.Namespace) -> int:
-    """Import files; return 1 if entries were skipped. Raises StorageError."""
+    """Import files; return 1 if entries were skipped."""
     with _folder_to_import_into(options) as folder:
         importer = Importer(_open_or_make(options, folder))
         try:
@@ -115,7 +115,7 @@ def import_files(options: argparse.Namespace) -> int:
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
     """Yield the data folder, or a temporary one if a dry run would have to create it."""
     data = Path(options.data)
-    # Without a parent folder, fail as a real import would.
+    # If the parent folder is missing, a dry run fails as an import would.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -165,7 +165,7 @@ def _deferred_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-    # In the background of a script, `previous` is SIG_IGN.
+    # In the background of a script, Ctrl-C is ignored: `previous` is SIG_IGN.
     if received_signals and callable(previous):
         previous(signal.SIGINT, None)
 
@@ -182,7 +182,7 @@ def _describe(name: str, skipped: ReportedEntry) -> str:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write the selected bookmarks to a file. Raises StorageError or BrokenPipeError."""
+    """Write the selected bookmarks to a file."""
     format = formats.LISTS_BY_NAME[options.format or _format_of(options.file)]
     parameters = [("tag", tag) for tag in options.tag]
     for name in ("q", "sort", "limit"):
@@ -196,7 +196,6 @@ def export(options: argparse.Namespace) -> int:
     except BrokenPipeError:  # Such as after `| head`.
         raise
     except OSError as error:
-        # str(error) may name a temporary file.
         sys.exit(f"bookmarks: cannot write {options.file}: {error.strerror}.")
     return 0
 
@@ -225,7 +224,7 @@ def write_file(name: str, chunks: Iterable[bytes]) -> None:
         with open(path, "wb") as file:
             file.writelines(chunks)
     else:
-        # Replace the target of a symbolic link. Path.resolve may raise RuntimeError.
+        # The file that a symbolic link points to is replaced, not the link.
         _replace(Path(os.path.realpath(path)), chunks)
 
 
@@ -245,7 +244,7 @@ def _replace(path: Path, chunks: Iterable[bytes]) -> None:
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a bookmark, or extend the one with this address. Raises StorageError."""
+    """Add a bookmark, or extend the bookmark with this address."""
     form = BookmarkForm.read(
         {
             "uri": options.address,
@@ -279,7 +278,7 @@ def _changes_to_add(bookmark: rules.Bookmark, fields: rules.Fields) -> rules.Fie
 
 
 def delete(options: argparse.Namespace) -> int:
-    """Delete bookmarks; return 1 if one failed. Raises StorageError."""
+    """Delete bookmarks; return 1 if a deletion failed."""
     store = _open_existing(options)
     status = 0
     for id in options.ids:
@@ -299,7 +298,7 @@ def _delete_one(store: Store, id: str) -> None:
 
 
 def change_tags(options: argparse.Namespace) -> int:
-    """Change tags on the selected bookmarks; return 1 if one failed. Raises StorageError."""
+    """Change tags on the selected bookmarks; return 1 if a change failed."""
     values = {"tag": options.tag, "q": options.q, "remove": options.remove, "add": options.add}
     retagging = clean_retagging(values)
     store = _open_existing(options)

@@ -21,7 +21,6 @@ class _Echo:
 
 
 def write(listing: Listing) -> Iterator[bytes]:
-    """Yield the header and the rows."""
     writer = csv.writer(_Echo())
     yield writer.writerow(Bookmark.__struct_fields__).encode()
     for bookmark in listing.bookmarks:

@@ -72,13 +72,13 @@ def parse_strictly(text: str, subject: str) -> object:
         raise Malformed(f"{subject} {error}.") from None
     except json.JSONDecodeError as error:
         reason = error.msg[0].lower() + error.msg[1:]
-        # Such as "Unterminated string starting at".
+        # Python's message may be "Unterminated string starting at".
         reason = reason.removesuffix(" at").removesuffix(" starting")
         raise Malformed(f"{subject} is malformed in line {error.lineno}: {reason}.") from None
 
 
 class _Refused(Exception):
-    """A value that Python's parser accepts is refused."""
+    """Raised for JSON that Python's parser accepts, such as NaN."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -92,7 +92,7 @@ def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]
     return members
 
 
-# int() would refuse more than 4,300 digits.
+# Python converts more than 4,300 digits to a float, but not to an int.
 _decoder = json.JSONDecoder(
     parse_int=float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_names
 )

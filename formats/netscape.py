@@ -13,12 +13,12 @@ from storage.bookmark import FIELDS, Bookmark, to_text
 
 EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
-# The epochs of Unix and Windows. Programs write them for an unknown date.
+# For an unknown date, programs write the epoch of Unix or Windows.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
-# A bookmark may have these dates. With a leading zero, imports do not take them for unknown.
+# If a bookmark really has such a date, a leading zero tells imports that the date is known.
 _TEXTS_OF_EPOCHS = {"0": "00", f"-{SECONDS_FROM_1601_TO_1970}": f"-0{SECONDS_FROM_1601_TO_1970}"}
 _FIELDS_OF_FORMAT = ("uri", "title", "description", "created", "modified")
-# Fields that the format lacks, except for the id.
+# Fields that the format lacks. The id is not exported.
 OWN_ATTRIBUTES = tuple(name for name in FIELDS if name not in ("id", *_FIELDS_OF_FORMAT))
 _HEAD = b"""\
 <!DOCTYPE NETSCAPE-Bookmark-file-1>
@@ -31,7 +31,7 @@ _END = b"</DL><p>\n"
 
 
 def is_firefox_query(uri: object) -> bool:
-    """Return whether this is a search that Firefox has stored."""
+    """Return whether the uri is a search of Firefox, such as `place:sort=8`."""
     if not isinstance(uri, str):
         return False
     return uri.lstrip()[: len("place:")].lower() == "place:"
@@ -71,8 +71,7 @@ def _seconds(timestamp: str) -> str:
 def _href(uri: str) -> str:
     href = _escape(uri)
     if is_firefox_query(uri):
-        # Imports ignore links to `place:`, which Firefox writes for its queries. They do not
-        # ignore `place&#58;`, so that this bookmark is read again.
+        # Imports ignore Firefox's links to `place:`, but they read `place&#58;`.
         return href.replace(":", "&#58;", 1)
     return href
 

@@ -26,7 +26,7 @@ def serve(options: argparse.Namespace) -> int:
     _set_log_levels()
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, host_name, port, options.trusted_proxy)
-    # The port that the kernel chose for 0. Servers with several addresses lack the attribute.
+    # For port 0, the kernel chooses a port. A server of several addresses does not name it.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     _open(app)
@@ -36,7 +36,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def _is_private(options: argparse.Namespace, host_name: str) -> bool:
     if options.hosts and options.trusted_proxy:
-        return False  # The proxy can pass on requests of other machines.
+        return False  # The proxy may forward requests of other machines.
     return security.is_loopback(host_name)
 
 
@@ -48,7 +48,7 @@ def _may_be_reached(options: argparse.Namespace, host_name: str) -> bool:
 
 def _set_log_levels() -> None:
     logging.getLogger("bookmarks.access").setLevel(logging.INFO)
-    # waitress warns whenever a request waits for a thread.
+    # waitress logs a warning whenever a request waits for a thread.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 
 

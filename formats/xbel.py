@@ -17,7 +17,7 @@ _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 _FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
 _ADDED_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_OF_XBEL)
-# Not written if empty.
+# Fields that are left out if they are empty.
 _OPTIONAL_FIELDS = tuple(name for name in WRITABLE_FIELDS if name not in ("uri", "title"))
 
 _DECLARATIONS = "".join(
@@ -38,7 +38,7 @@ _GROUP = f"{_DESKTOP}group"
 _PRIVATE = f"{_DESKTOP}private"
 _KDE_TIME = "time_added"
 _INNER_TAGS = (*_FIELD_BY_CHILD, "info", _GROUP, _PRIVATE, _KDE_TIME)
-# Paths in a bookmark. The builder leaves out the elements between `info` and these.
+# Paths in a bookmark. The elements between `info` and the last element are left out.
 GROUP_PATH = f"info/{_GROUP}"
 PRIVATE_PATH = f"info/{_PRIVATE}"
 KDE_TIME_PATH = f"info/{_KDE_TIME}"
@@ -92,7 +92,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return all fields; those that XBEL leaves out are empty. Raises Malformed or Invalid."""
+    """Return all fields, empty if the body leaves them out. Raises Malformed or Invalid."""
     fields: dict[str, object] = {name: from_text(name, "") for name in _OPTIONAL_FIELDS}
     return fields | read(body, parameters)
 
@@ -105,7 +105,7 @@ def element_fields(element: Element) -> dict[str, object]:
     fields: dict[str, object] = {}
     id = element.attrib.get("id")
     if id:
-        fields["id"] = id.removeprefix("b-")  # An XML id begins with a letter.
+        fields["id"] = id.removeprefix("b-")
     for attribute, name in _FIELD_BY_ATTRIBUTE.items():
         if attribute in element.attrib:
             fields[name] = element.attrib[attribute]

@@ -19,7 +19,6 @@ _SPECIAL = re.compile('[&<>"\t\n\r]')
 
 
 def escape_attribute(value: str) -> str:
-    """Return the value escaped for a double-quoted attribute."""
     if _SPECIAL.search(value):
         return escape(value, _ATTRIBUTE_ENTITIES)
     return value
@@ -28,15 +27,15 @@ def escape_attribute(value: str) -> str:
 # --- Documents of entries in folders ---
 
 _MAX_NAMESPACE_CHARACTERS = 256
-_MAX_ATTRIBUTE_DECLARATIONS = 100  # XBEL has fewer than 40.
+_MAX_ATTRIBUTE_DECLARATIONS = 100  # The DTD of XBEL declares fewer than 40.
 
 
 class Element(ElementTree.Element):
-    """An XML element that knows its place."""
+    """An XML element with its place in the document."""
 
     __slots__ = ("line", "level")
     line: int
-    level: int  # The number of folders around it.
+    level: int  # The number of folders around the element.
 
     def text_of(self, tag: str) -> str | None:
         """Return the text in the first child with this tag, or None without such a child."""
@@ -46,7 +45,6 @@ class Element(ElementTree.Element):
         return child.text or ""
 
     def texts_at(self, path: str) -> list[str]:
-        """Return the text of each element at a path, such as `info/time_added`."""
         return [element.text or "" for element in self.iterfind(path)]
 
 
@@ -66,7 +64,7 @@ class Builder:
         self._level = 0
         self._number_of_declarations = 0
         self.root_tag = ""
-        # The complete entries, and the folders, each before its entries.
+        # The folders and the complete entries. A folder comes before its entries.
         self.elements: list[Element] = []
         self._tree_builder = ElementTree.TreeBuilder(element_factory=Element)
         self.tree = self._tree_builder.start("tree", {})
@@ -104,23 +102,23 @@ class Builder:
         self._number_of_declarations += 1
         if self._number_of_declarations > _MAX_ATTRIBUTE_DECLARATIONS:
             raise Malformed("XML with hundreds of declared attributes is refused.")
-        if default is not None:  # Expat repeats the value in each element.
+        if default is not None:  # Expat copies the value into each element.
             raise Malformed("XML with a default value of an attribute is refused.")
 
 
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    # Expat repeats the address in the name of each element.
+    # Expat copies the address into the name of each element.
     if address and len(address) > _MAX_NAMESPACE_CHARACTERS:
         limit = _MAX_NAMESPACE_CHARACTERS
         raise Malformed(f"XML with a namespace of over {limit} characters is refused.")
 
 
 def parse(document: bytes, builder: Builder) -> None:
-    """Build the elements of a document, up to an error. Raises Malformed."""
+    """Build the elements of a document. Raises Malformed after the elements above an error."""
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets, and ignores the declared one for a str.
+            # Expat knows few charsets. In a str, it ignores the declaration.
             builder.parser.feed(document.decode(codec))
         else:
             builder.parser.feed(document)
@@ -135,7 +133,7 @@ def parse(document: bytes, builder: Builder) -> None:
         raise Malformed("The XML has an encoding that cannot be read. Send UTF-8.") from None
 
 
-# The bounds keep the search short.
+# Limits such as {0,200} keep the search short.
 _CHARSET = re.compile(
     rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})""", re.IGNORECASE
 )
@@ -151,18 +149,18 @@ def declared_charset(document: bytes) -> str:
 
 # --- Files with characters that XML excludes ---
 
-# expat refuses characters that XML excludes, such as U+0001 or `&#1;`. So the mark _EXCLUDED
-# replaces them before the text is parsed, and NUL replaces the mark afterwards.
+# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. _EXCLUDED replaces them
+# while the text is parsed, and NUL afterwards.
 _EXCLUDED = "\U0010ffff"
 _ESCAPE = "\U0010fffe"
-# A file may have these two characters itself. They are escaped in this order, so that the _ESCAPE
-# in an escaped _EXCLUDED is not escaped again.
+# If a file has these two characters, they are escaped. _ESCAPE comes first, because an escaped
+# _EXCLUDED contains _ESCAPE.
 _ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
 def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iterator[Element]:
-    """Yield the folders and entries of a file. Raises Malformed after those before an error.
+    """Yield the folders and entries of a file. Raises Malformed after those above an error.
 
     Characters that XML excludes become NUL.
     """

@@ -26,22 +26,22 @@ _READERS_OF_DECLARED_CHARSET = {
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# Limits the time for a file of separators.
+# Stops the import of a file that has nothing but separators.
 MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
 _GUESSED_BYTES_TEXT = "bytes that are not UTF-8, read as windows-1252"
 
 
 def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[ImportedEntry]:
-    """Yield the entries of a file. Without `format`, the format is detected.
+    """Yield the entries of a file, whose format is detected if `format` is empty.
 
-    Raises Malformed before the first entry. After a later error, a skipped entry has the reason.
+    Raises Malformed for an error before the first entry. A later error becomes a skipped entry.
     """
     if not format:
         format = detect_format(data)
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
         entries = _add_missing_titles(entries, PurePath(file_name).stem)
-    # Outside `try`, so that an error before the first entry reaches the caller.
+    # An error before the first entry is raised to the caller.
     yield from islice(entries, 1)
     try:
         yield from _limit_entries_without_bookmark(entries)

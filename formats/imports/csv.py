@@ -27,7 +27,7 @@ from storage.bookmark import FIELDS, Fields, from_text, split_tags
 from storage.errors import Malformed
 from storage.importer import NOTE
 
-# The default limit, 131,072 characters, is too low.
+# By default, csv.reader refuses a cell of more than 131,072 characters.
 csv.field_size_limit(max(MAX_ENTRY, csv.field_size_limit()))
 
 _DELIMITERS = ",;\t|"
@@ -45,7 +45,7 @@ class _Row(NamedTuple):
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield an entry for each row. Raises Malformed without a column for uris."""
+    """Yield an entry for each row. Raises Malformed if the header names no column for uris."""
     lines = enumerate(io.StringIO(decode(data)), 1)
     header = find_header(lines)
     if not is_header(header):
@@ -58,7 +58,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def find_header(lines: _NumberedLines) -> str:
-    """Read up to the first line that is neither blank nor Excel's `sep=;`. Return the line."""
+    """Return the first line that is neither blank nor Excel's `sep=;`."""
     for _, line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -66,16 +66,14 @@ def find_header(lines: _NumberedLines) -> str:
 
 
 def is_header(line: str) -> bool:
-    """Return whether the line names a column for uris."""
     _, names = _split_header(line)
     return "uri" in map(role_of, names)
 
 
 def _split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter that gives the most known names, and the names."""
     candidates = []
     for delimiter in _DELIMITERS:
-        # csv.reader raises an error for a longer cell.
+        # csv.reader refuses a cell of more than MAX_ENTRY characters.
         reader = csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True)
         candidates.append((delimiter, next(reader, [])))
     return max(candidates, key=_count_known_names)
@@ -94,7 +92,7 @@ def _read_rows(lines: _NumberedLines, delimiter: str, width: int) -> Iterator[_R
         row = _parse_row(number, row_lines, delimiter)
         if row.error:
             yield row
-            # An unclosed quotation mark may have joined other rows, so read them singly.
+            # An unclosed quotation mark may have joined several rows, so read each line as a row.
             yield from _read_single_lines(row_lines.taken[1:], number + 1, delimiter, width)
         elif len(row.cells) < width and not row.text.endswith("\n"):
             yield row._replace(cells=[], error=CUT_OFF)
@@ -134,13 +132,13 @@ class _RowLines:
         line = next(self._lines)
         self.taken.append(line)
         self._size += len(line)
-        if self._size > MAX_ENTRY:  # csv.reader holds the GIL for the whole row.
+        if self._size > MAX_ENTRY:  # csv.reader blocks other threads until a row ends.
             raise _TooLarge
         return line
 
 
 def _parse_row(number: int, lines: _RowLines, delimiter: str) -> _Row:
-    """Return the row. If it has an error, its text is the first line alone."""
+    """Return the row. A row with an error has only the text of the first line."""
     try:
         cells = next(csv.reader(lines, delimiter=delimiter, strict=True))
     except _TooLarge:
@@ -161,10 +159,9 @@ class _Table:
         self._is_own_export = _COLUMNS_OF_EVERY_OWN_EXPORT <= set(names) <= FIELDS.keys()
 
     def read_entry(self, row: _Row) -> ImportedEntry:
-        """Return an entry, skipped if the uri is missing or may be wrong."""
         if not row.cells:
             return _skip(row, row.error)
-        if not any(map(str.strip, row.cells)):  # Spreadsheets write empty rows.
+        if not any(map(str.strip, row.cells)):
             return ignored_entry(row.first_line)
         self._count_unused(row.cells)
         fields = self._fields_of_cells(row.cells)
@@ -196,14 +193,14 @@ class _Table:
 
 def _has_uri_on_one_line(fields: Fields) -> bool:
     uri = str(fields.get("uri", ""))
-    # A line break shows that the uri's quotation mark is not closed, so it has other rows in it.
+    # Without its closing quotation mark, a uri goes on over the rows below.
     return uri.strip() != "" and "\n" not in uri
 
 
 def _is_uri_certain(uri: str, row: _Row, delimiter: str) -> bool:
-    """Return whether the uri of a row with a misplaced quotation mark is a whole cell.
+    """Return whether the uri is a whole cell, in a row with a misplaced quotation mark.
 
-    It is one if it stands between two delimiters, alone or in its own quotation marks:
+    A whole cell stands between two delimiters, with or without quotation marks around the uri:
 
     row             the uri read    certain
     a:1,"open       a:1             yes
@@ -250,6 +247,6 @@ def _tags_in_cell(cell: str) -> Sequence[object]:
 
 
 def _quoted_tags(text: str) -> list[str]:
-    """Return the tags in `'a', 'b'`, as Readwise and Omnivore write them."""
+    """Return the tags in `'a', 'b'`."""
     unquoted = [tag.strip("'\" ") for tag in split_tags(text)]
     return split_tags(",".join(unquoted))

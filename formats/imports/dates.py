@@ -23,7 +23,7 @@ _PLACEHOLDERS = (
     "n/a",
     "-62135596800",  # The year 1 in .NET.
 )
-# Checked first, because `parsedate_to_datetime` ignores unknown words such as PM.
+# `parsedate_to_datetime` ignores words such as PM, so only texts of this form are passed to it.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -57,22 +57,21 @@ def parse_date(value: object) -> str | None:
 
 
 def parse_plausible_date(value: object) -> str | None:
-    """Convert a date to RFC 3339, but a number only if it is a date from 1990 to tomorrow.
+    """Convert a date to RFC 3339, or return None.
 
-    Return None for other values.
+    A number counts only as a date from 1990 to tomorrow.
     """
     text = str(value).strip()
     if not _NUMBER.fullmatch(text):
         return _from_text(text)
     date = _from_number(text)
-    tomorrow = timestamp(time.time() + 24 * 60 * 60)  # Clocks may differ.
+    tomorrow = timestamp(time.time() + 24 * 60 * 60)
     if date and "1990" < date < tomorrow:
         return date
     return None
 
 
 def is_unknown_date(value: object) -> bool:
-    """Return whether a value is empty, or a placeholder such as `n/a`."""
     text = str(value).strip().lower()
     return _is_empty_date(text) or text in _PLACEHOLDERS
 
@@ -94,7 +93,7 @@ def _from_number(text: str) -> str | None:
 
 def _seconds_of_microseconds(number: int) -> int:
     seconds = number // 1_000_000
-    # Only Chromium, which counts from 1601, writes such large numbers.
+    # Chromium counts from 1601, and no other program writes so large numbers.
     if seconds > SECONDS_FROM_1601_TO_1970:
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
@@ -110,7 +109,7 @@ def _from_text(text: str) -> str | None:
         return date
     dates = [_parse_with(datetime.strptime, text, format) for format in _FORMATS]
     possible_dates = set(filter(None, dates))
-    # 02/01/2023 may begin with the day or the month.
+    # 02/01/2023 is January 2 or February 1, so it is not read.
     if len(possible_dates) == 1:
         return possible_dates.pop()
     return None

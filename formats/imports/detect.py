@@ -12,7 +12,6 @@ from formats.imports.text import is_list
 from storage.errors import Malformed
 
 _READABLE = "JSON, XBEL, OPML, XML posts, CSV, HTML, Opera's .adr, shortcuts and lists of addresses"
-# The first bytes of a file, and what to tell the user.
 _UNREADABLE_FILES = (
     (b"SQLite format 3\0", "a database: export the bookmarks from the program that it belongs to"),
     (b"mozLz40\0", "a compressed backup of Firefox: export the bookmarks as HTML or JSON"),
@@ -22,7 +21,6 @@ _UNREADABLE_FILES = (
     (b"{\\rtf", "an RTF document: save it as plain text"),
 )
 _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist": "shortcut"}
-# Markdown may begin with `[`, too.
 _JSON = re.compile(
     r"""
     [\s\[]*                                 # Outer arrays.

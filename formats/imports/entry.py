@@ -23,7 +23,7 @@ URI = re.compile(SCHEME_PATTERN + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 def entry_with_uri(place: Place, fields: Fields) -> ImportedEntry:
-    """Return an entry, skipped if it has no uri. White space in the uri is encoded."""
+    """Return an entry, which is skipped if it has no uri."""
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = _encode_white_space(uri.strip())
@@ -34,8 +34,8 @@ def entry_with_uri(place: Place, fields: Fields) -> ImportedEntry:
 
 
 def _encode_white_space(text: str) -> str:
-    """Remove or encode white space in a uri as browsers do (https://url.spec.whatwg.org/)."""
-    if len(text) > MAX_URI:  # Too long to import.
+    """Encode white space in a uri as browsers do (https://url.spec.whatwg.org/)."""
+    if len(text) > MAX_URI:
         return text
     uri = re.sub(r"[\t\n\r]", "", text)
     if not re.match(SCHEME_PATTERN, uri):
@@ -55,16 +55,14 @@ class UnusedValues:
         self._numbers = Counter[str]()
 
     def add(self, name: str, number: int = 1) -> None:
-        # Further names are not counted, because a file may have millions.
+        # A file may have millions of names, so only the first ones are counted.
         if name in self._numbers or len(self._numbers) < _MAX_UNUSED_NAMES:
             self._numbers[name] += number
 
     def entries(self) -> Iterator[ImportedEntry]:
-        """Yield a note on the values, if there are any."""
         if self._numbers:
             yield note_of_unused_values(self._numbers)
 
 
 def note_of_unused_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return a note on how many values of each name are unused."""
     return ImportedEntry(place=_WHOLE_FILE, fields=dict(numbers), skip_reason=NOT_READ)

@@ -8,7 +8,7 @@ from storage.bookmark import MAX_TAG, MAX_TAGS, split_tags
 
 Tags = tuple[str, ...]
 
-# In browsers and Linkwarden.
+# Folders that browsers and Linkwarden create.
 _BUILT_IN_FOLDERS = (
     "bookmarks, bookmarks bar, bookmarks menu, bookmarks toolbar, bookmark toolbar, bookmarksbar, "
     "bookmarksmenu, other bookmarks, mobile bookmarks, synced bookmarks, unsorted bookmarks, "
@@ -16,9 +16,8 @@ _BUILT_IN_FOLDERS = (
     "other favorites, mobile favorites, favourites, favourites bar, other favourites, "
     "mobile favourites"
 ).split(", ")
-# In Chromium and Safari.
 _READING_LISTS = ("reading list", "com.apple.readinglist")
-# In Pocket, Instapaper and Raindrop.
+# Lists of Pocket, Instapaper and Raindrop.
 _TAGS_OF_SERVICE_LISTS = {
     "unread": ("unread",),
     "starred": ("starred",),
@@ -41,18 +40,15 @@ def folder_tags(name: str, is_top_level: bool) -> Tags:
 
 
 def list_tags(name: str) -> Tags:
-    """Return the tags for a service's list, such as Pocket's Unread."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, is_top_level=True)
 
 
 class Heading(NamedTuple):
-    """A heading in a text file."""
-
-    depth: int  # The number of headings around it: 1 in `## Cities`.
+    depth: int  # 0 for `# Travel`, 1 for `## Cities`.
     text: str
-    tags: Tags  # For the entries below it.
+    tags: Tags  # For the entries below the heading.
 
 
 class Folders:
@@ -72,13 +68,12 @@ class Folders:
 
     def open(self, tags: Tags) -> None:
         all_tags = self.tags
-        # A folder that adds no tag shares its parent's tuple, to save memory.
         if tags and len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: Tags) -> None:
-        """Open a folder inside `depth` others, adding missing ones without tags."""
+        """Open a folder inside `depth` other folders. Missing ones are opened without tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)

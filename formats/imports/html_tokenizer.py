@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from html.entities import html5
 from typing import NamedTuple
 
-_BREAK_MARK = "\r"  # Stands for <BR>. A decoded file has no other "\r".
+_BREAK_MARK = "\r"  # Replaces <BR>. A decoded file has no other "\r".
 
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 
-# The text is split into parts, each about one entry, so that an unclosed quotation mark damages
-# only one. A part begins at a <DT>, or at the tag of a list, separator, heading or link that is
-# the first in its line.
+# A file is split into parts of about one entry, so that an unclosed quotation mark damages only one
+# entry. A part begins at a <DT>, or at a line that begins with a list, separator, heading or link.
 _BEGINNING_OF_PART = re.compile(
     r"""
     <DT (?=[\s>])
@@ -57,7 +56,6 @@ _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1
 
 _SURROGATES = range(0xD800, 0xE000)
 _LINE_BREAK_TAGS = frozenset("br p /p li /li div /div".split())
-# These format a text. The text is kept without them.
 _FORMATTING_TAGS = frozenset(
     "abbr b big blockquote center cite code del em font i img ins kbd mark pre q s samp small span "
     "strike strong sub sup tt u var wbr".split()
@@ -66,12 +64,12 @@ _FORMATTING_TAGS = frozenset(
 
 @dataclass(slots=True)
 class Token:
-    """A tag with the text after it, or the text before the first tag of a part."""
+    """A tag and the text after the tag."""
 
-    name: str  # Such as `a` or `/dt`, or "" before the first tag of a part.
+    name: str  # Such as `a` or `/dt`, or "" for the text before the first tag of a part.
     line: int
     attributes: Mapping[str, str] = field(default_factory=dict)
-    is_unclosed: bool = False  # The part ends inside the tag.
+    is_unclosed: bool = False  # The part ends before the `>` of the tag.
     # The text up to the next token, not decoded.
     pieces_of_text: list[str] = field(default_factory=list)
 
@@ -83,8 +81,8 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    Each part of the text begins with a token without a name. It ends the entry of the part before,
-    which need not have an end tag.
+    A token without a name begins each part of the file, so that an entry ends even if its end tag
+    is missing.
     """
     line = 1
     for part in _split_into_parts(text):
@@ -107,7 +105,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
         token.pieces_of_text.append(part[position : tag.start])
         position = tag.end
         if tag.name in names:
-            yield token  # Its text is complete.
+            yield token  # The text of a token ends at the next tag.
             is_unclosed = tag.end == len(part) and not part.endswith(">")
             token = Token(tag.name, tag.line, tag.attributes, is_unclosed)
         elif tag.name in _LINE_BREAK_TAGS:
@@ -117,10 +115,10 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
 
 
 class _Tag(NamedTuple):
-    """A tag or comment, and its place in a part."""
+    """A tag or comment from `start` to `end` in a part."""
 
-    name: str  # That of a comment begins with `!` or `?`.
-    line: int  # Of the file.
+    name: str  # Begins with `!` or `?` if the tag is a comment.
+    line: int
     start: int
     end: int
     attributes: Mapping[str, str]
@@ -149,12 +147,11 @@ def _find_tags(part: str, line: int, names: Container[str]) -> Iterator[_Tag]:
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
-    """Return the attributes by lower-case names, and the position after the tag."""
     attributes: dict[str, str] = {}
     while attribute := _ATTRIBUTE.match(part, position):
         position = attribute.end()
         name = attribute["name"].lower()
-        if name not in attributes:  # As in browsers, the first counts.
+        if name not in attributes:
             attributes[name] = _attribute_value(attribute)
     end = _TAG_END.match(part, position)
     if end:
@@ -169,7 +166,6 @@ def _attribute_value(attribute: re.Match[str]) -> str:
 
 
 def unescape(text: str) -> str:
-    """Decode HTML entities."""
     return _ENTITY.sub(_unescape_entity, text)
 
 
@@ -179,19 +175,18 @@ def _unescape_entity(entity: re.Match[str]) -> str:
         return _character_of_number(int(name[2:], 16))
     if name.startswith("#"):
         return _character_of_number(int(name[1:]))
-    # `html.unescape` would decode the `&not` in `&notit;`.
+    # An unknown entity such as `&notit;` is kept.
     return html5.get(f"{name};", entity[0])
 
 
 def _character_of_number(number: int) -> str:
-    if number in _SURROGATES:  # `html.unescape` would return U+FFFD.
+    # The import reports a surrogate, or a NUL for a character that `html.unescape` drops.
+    if number in _SURROGATES:
         return chr(number)
-    # `html.unescape` drops control characters. Return a NUL, which the import reports.
     return html.unescape(f"&#{number};") or "\0"
 
 
 def decode_text(text: str) -> str:
-    """Decode the entities and line breaks in a token's text."""
     # <BR> at the end of a line is one line break.
     lines = re.sub(rf"{_BREAK_MARK}\n?", "\n", text)
     return unescape(lines).strip()

@@ -31,12 +31,12 @@ from formats.netscape import is_firefox_query
 from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable
 from storage.errors import Malformed
 
-# The names of the members in which folders have their children.
+# The names of lists of folders, and of lists of entries.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
-# These name what programs have created: their names and titles are no tags.
+# Folders that programs create: their names and titles do not become tags.
 _BUILT_IN_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
@@ -46,17 +46,16 @@ _TRASH = "trash"  # Vivaldi and Opera
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# Browsers create folders only at the two outermost levels, each an object and an array.
+# Browsers create folders only at the two outermost levels. A level is an object in an array.
 _DEPTH_OF_BROWSER_FOLDERS = 4
 _MAX_PARENTS = 20
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
-# For JSON Lines.
 _ADVICE_FOR_EXTRA_DATA = "extra data: put [ ] around all, and commas between"
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry. Raises Malformed before the first."""
+    """Yield each entry. Raises Malformed only before the first entry."""
     try:
         document = parse_strictly(decode(data), "The JSON document")
     except Malformed as error:
@@ -73,12 +72,11 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 class _Position(NamedTuple):
-    """Where a value is in the document."""
 
     path: str = ""  # Such as `lists[0].links`.
-    name: str = ""  # Of the innermost member around it, such as `links`.
+    name: str = ""  # Such as `links`.
     depth: int = 0  # The number of arrays and objects around the value.
-    tags: Tags = ()  # Of the folders around the value.
+    tags: Tags = ()  # From the folders around the value.
 
     def of_item(self, index: int) -> "_Position":
         return self._replace(path=f"{self.path}[{index}]", depth=self.depth + 1)
@@ -96,12 +94,12 @@ class _Reader:
         self._listed_folders = _ListedFolders(document)
 
     def read_outermost_object(self, members: Members) -> Iterator[ImportedEntry]:
-        """Yield the entries of a document. Raises Malformed if there is no list of entries."""
+        """Yield the entries of a document. Raises Malformed if there are none."""
         position = _Position()
         children = _children_of_outermost_object(members)
         if children:
             tags: Tags = ()
-            # Without `children`, its name is not a folder's, but an account's, as in Linkwarden.
+            # The name of an account, as in Linkwarden's export, does not become a tag.
             if "children" in members:
                 tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)
@@ -151,7 +149,7 @@ class _Reader:
                 yield from entries
 
     def _read_entry(self, members: Members, position: _Position) -> ImportedEntry:
-        # An own export is kept as it is. It has no folders, whose tags would have to be added.
+        # Entries of this service's own export keep all fields, and are never in folders.
         if not position.tags and _is_from_own_export(members):
             return entry_with_uri(position.path, members)
         values = named_values(members)
@@ -185,7 +183,7 @@ class _ListedFolder(NamedTuple):
 
 
 class _ListedFolders:
-    """The folders that have an id, by which entries or other folders refer to them.
+    """Folders with ids, by which entries and other folders refer to them.
 
     In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the
     bookmark gets the tag Work.
@@ -218,7 +216,6 @@ class _ListedFolders:
         return tags
 
     def tags_of_all(self, ids: object) -> Tags:
-        """Return the tags of the folders in an array of ids, and () for another value."""
         tags: Tags = ()
         if isinstance(ids, list):
             for id in ids[:MAX_TAGS]:
@@ -227,7 +224,7 @@ class _ListedFolders:
 
 
 def _is_id(value: object) -> bool:
-    return isinstance(value, str | float)  # The JSON parser reads integers as floats.
+    return isinstance(value, str | float)  # `formats.json` parses integers as floats.
 
 
 def _children_of_outermost_object(members: Members) -> Members:
@@ -266,7 +263,7 @@ def _has_children(name: str, value: object) -> bool:
     if not isinstance(value, list):
         return False
     if name in _FOLDER_LISTS:
-        # Entries of Karakeep and Zotero may have a list of ids, such as `"lists": ["x"]`.
+        # In an entry of Karakeep or Zotero, `"lists": ["x"]` has the ids of folders.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 
@@ -279,14 +276,12 @@ def _children_with_any_names(members: Members) -> Members:
 
 
 def _is_folder(members: Members, position: _Position) -> bool:
-    """Return whether an object without an address and without children is a folder."""
     if position.name in _FOLDER_LISTS:
         return True
     return members.get("type") in ("folder", "text/x-moz-place-container")
 
 
 def _is_built_in(members: Members, position: _Position) -> bool:
-    """Return whether a browser created the folder."""
     if position.name in _BUILT_IN_FOLDERS:
         return True
     if "root" in members or "folderType" in members:  # Firefox or Chromium
@@ -301,12 +296,11 @@ def _is_separator(members: Members) -> bool:
 
 
 def _is_floccus_account(members: Members) -> bool:
-    """Return whether the object is an account, whose url is a server's, not a bookmark's."""
+    """Return whether the object is an account of floccus, whose url is a server's address."""
     return members.keys() >= {"type", "username", "password"}
 
 
 def _is_from_own_export(members: Members) -> bool:
-    """Return whether this service probably exported the object."""
     if not members.keys() <= set(FIELDS):
         return False
     # buku uses the same names, but writes all tags as one text.

@@ -84,12 +84,11 @@ def find_links(line: str) -> Iterator[Fields]:
         yield from map(_link_fields, _LINK.finditer(text, second.start()))
         yield from _find_bare_addresses(text)
     else:
-        # The addresses after a single link are in its description.
+        # The text after a single link is the description: addresses in it are not bookmarks.
         yield from _find_bare_addresses(text[: first.start()])
 
 
 def _description_of_first(text: str, first: re.Match[str], second: re.Match[str] | None) -> str:
-    """Return the text up to the second link, or all the text after a single link."""
     if not second:
         return _without_marks(text[first.end() :])
     description = _without_marks(text[first.end() : second.start()])
@@ -99,7 +98,6 @@ def _description_of_first(text: str, first: re.Match[str], second: re.Match[str]
 
 
 def _find_bare_addresses(text: str) -> Iterator[Fields]:
-    """Yield the addresses outside links, pictures and code."""
     for pattern in (_LINK, _PICTURE, _CODE, _HTML_PICTURE):
         text = pattern.sub("", text)
     for address in _BARE_ADDRESS.finditer(text):

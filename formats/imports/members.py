@@ -1,4 +1,4 @@
-"""Give the members of a JSON object, or the attributes of an XML element, their usual names."""
+"""Translate the names in the JSON objects and XML elements of other programs."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,9 +9,9 @@ from storage.bookmark import Fields, split_tags
 Members = dict[str, object]
 NamedValue = tuple[str, object]
 
-WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # `no_tag` is Diigo's.
+WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Diigo writes `no_tag`.
 
-_NAMES_FOR_FOLDERS = ("root", "folderType", "lists")  # Read by formats.imports.json.
+_NAMES_FOR_FOLDERS = ("root", "folderType", "lists")
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
 
@@ -32,7 +32,6 @@ def has_address(members: Members) -> bool:
 
 
 def fields_of_members(members: Members, tags_of_folders: Tags) -> Fields:
-    """Return the fields of an entry of another program."""
     return read_fields(named_values(members), tags_in, tags_of_folders)
 
 
@@ -68,14 +67,14 @@ def named_values(members: Members) -> list[NamedValue]:
 def _translate_member(name: str, value: object) -> Iterator[NamedValue]:
     if name in _NAMES_FOR_FOLDERS:
         return
-    if name == "pinnedBy":  # Linkwarden has an array of users.
+    if name == "pinnedBy":  # Linkwarden lists the users who have pinned a link.
         yield "starred", bool(value)
     elif name == "annos" and isinstance(value, list):
         yield from _descriptions_of_firefox(value)
     elif not isinstance(value, dict):
         yield name, value
     elif name in ("content", "meta_info"):
-        # Karakeep has `"content": {"url": "a:b"}`, Vivaldi `"meta_info": {"Description": "D"}`.
+        # Karakeep writes `"content": {"url": "a:b"}`, Vivaldi `"meta_info": {"Description": "D"}`.
         for inner_name, inner_value in value.items():
             yield f"{name}.{inner_name}", inner_value
     elif role_of(name) == "folder" and title_of(value):
@@ -91,10 +90,7 @@ def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
 
 
 def _translate_pinboard(members: Members) -> Members:
-    """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y", "time": …}`.
-
-    The title is in `description`, the description in `extended`, the time of creation in `time`.
-    """
+    """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`."""
     if "href" not in members or members.get("title"):
         return members
     translated = members.copy()
@@ -108,7 +104,7 @@ def _translate_pinboard(members: Members) -> Members:
 
 
 def _translate_linkding(members: Members) -> Members:
-    """Mark the notes, as linkding's API does in `formats.http.linkding_shapes`."""
+    """Put `Notes:` before the notes, which become a part of the description."""
     notes = text_of(members.get("notes"))
     if "tag_names" not in members or not notes:
         return members
@@ -125,7 +121,7 @@ def _translate_github(members: Members) -> Members:
         return members
     translated = {}
     for name, value in members.items():
-        # For example, `created_at` is not the date of the bookmark.
+        # `created_at` is the date of the repository, not of the bookmark.
         if name in _MEMBERS_OF_REPOSITORY:
             name = f"repo.{name}"
         translated[name] = value

@@ -21,7 +21,7 @@ from storage.errors import Malformed
 
 _MAX_EXAMINED_CHARACTERS = 64 * 1024
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
-# Most web pages have one of these elements, and bookmark files hardly ever.
+# Most web pages have one of these elements, and hardly any bookmark file has.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 # `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`
@@ -30,13 +30,11 @@ _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECA
 
 
 def is_bookmark_file(text: str) -> bool:
-    """Return whether a text begins like a bookmark file or a list of links."""
     beginning = text[:_MAX_EXAMINED_CHARACTERS]
     if _DOCTYPE.search(beginning):
         return True
     if _WEB_PAGE.search(beginning):
         return False
-    # Without a list, an HTML document may be any web page.
     if _HTML_DOCUMENT.search(beginning):
         return _LIST_WITH_ITEM.search(beginning) is not None
     return _LIST_OR_LINK.search(beginning) is not None
@@ -58,11 +56,11 @@ def declared_charset(data: bytes) -> str:
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LISTS = ("dl", "ul", "ol")
 _ENDS_OF_LISTS = ("/dl", "/ul", "/ol")
-# These may stand between a link and its description: `<DT><A HREF="a:b">title</A></DT> <DD>text`.
+# Tags that may come before a description: `<DT><A HREF="a:b">title</A></DT> <DD>text`.
 _TAGS_BEFORE_DESCRIPTION = ("/a", "/dt", "/dd", "/body", "/html")
-# In a description, these are markup: `<DD>See <A HREF="c:d">this link</A>, too`.
+# Tags that are markup in a description: `<DD>See <A HREF="c:d">this link</A>, too`.
 _MARKUP_IN_DESCRIPTION = ("a", "/a", "ul", "/ul", "ol", "/ol")
-# These end the text before them, and have no other effect.
+# Tags that only end the text before them.
 _ENDS_OF_TEXT = ("dt", "/h1", "/h2", "/h3", "/h4", "/h5", "/h6")
 _ALL_TAGS = frozenset(("a", "dd", "hr")).union(
     _HEADINGS, _LISTS, _ENDS_OF_LISTS, _TAGS_BEFORE_DESCRIPTION, _ENDS_OF_TEXT
@@ -78,7 +76,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 class _Tokens:
-    """The tokens of a file. The next one can be examined before it is taken."""
+    """The tokens of a file, with one token of lookahead."""
 
     def __init__(self, tokens: Iterator[Token]) -> None:
         self._tokens = tokens
@@ -88,13 +86,12 @@ class _Tokens:
         return self._next is None
 
     def take(self) -> Token | None:
-        """Return the next token, or None at the end of the file."""
         token = self._next
         self._next = next(self._tokens, None)
         return token
 
     def take_if_named(self, names: Collection[str]) -> Token | None:
-        """Return the next token if it has one of these names. Leave any other token."""
+        """Return the next token if it has one of these names, and None otherwise."""
         if self._next and self._next.name in names:
             return self.take()
         return None
@@ -125,7 +122,6 @@ class _Reader:
                 self._folders.close_one()
 
     def _tags_of_list(self, list_name: str, heading: Token | None) -> Tags:
-        """Return the tags that the entries of a list get from its heading."""
         if heading is None:
             return ()
         name = decode_one_line(heading.text)
@@ -134,7 +130,7 @@ class _Reader:
         is_title_of_file = heading is self._first_heading and heading.name == "h1"
         if is_title_of_file:  # Such as `<H1>Bookmarks</H1> <DL>`.
             return ()
-        # Most programs write all folders inside one outer <DL>, which counts as a folder here.
+        # In most files, an outer <DL> contains all folders.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, name, is_top_level)
 
@@ -148,7 +144,7 @@ class _Reader:
         return entry_with_uri(link.line, fields)
 
     def _take_description(self) -> str:
-        """Take the tokens of the description that follows a link. Return its text, or ""."""
+        """Take the tokens of a description after a link. Return the description, or ""."""
         texts: list[str] = []
         while tag := self._tokens.take_if_named(("dd", *_TAGS_BEFORE_DESCRIPTION)):
             if tag.name == "dd":
@@ -164,14 +160,14 @@ class _Reader:
             description = _description_from_linkding(description)
         values = attributes | {"title": decode_one_line(link.text), "description": description}
         for name in ("add_date", "last_modified"):
-            # `read_fields` would drop a number before 1990 or in the future, a date in these files.
+            # A number is always a date here. `read_fields` would drop one before 1990.
             values[name] = parse_date(attributes.get(name, "")) or ""
         fields = read_fields(values.items(), split_tags, self._folders.tags)
         _read_own_attributes(attributes, fields)
         return fields
 
     def _is_from_linkding(self, attributes: Mapping[str, str]) -> bool:
-        names = list(attributes)  # In the order of the file.
+        names = list(attributes)
         if names == _OLDER_LINKDING_ATTRIBUTES:
             return self._has_linkding_title
         return names == _LINKDING_ATTRIBUTES
@@ -186,7 +182,7 @@ def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:
 
 # --- Folders of browsers ---
 
-# Attributes of folders whose names depend on the browser's language.
+# Browsers mark the folders that they create, because the names differ by language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",
@@ -216,7 +212,7 @@ def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> boo
 
 # linkding writes exactly these attributes, in this order.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
-# Before version 1.36. Pinboard writes the same attributes, but another title.
+# Before version 1.36, linkding wrote these. Pinboard writes them with another title.
 _OLDER_LINKDING_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"
@@ -224,7 +220,7 @@ _LINKDING_ARCHIVED = "linkding:bookmarks.archived"
 
 def _convert_from_linkding(attributes: dict[str, str]) -> dict[str, str]:
     converted = dict(attributes)
-    # Every bookmark that is not shared has PRIVATE="1".
+    # In linkding, PRIVATE="1" says only that a bookmark is not shared.
     if converted.pop("private") == "0":
         converted["shared"] = "true"
     tags = attributes["tags"].split(",")

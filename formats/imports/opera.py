@@ -12,7 +12,7 @@ from storage.bookmark import split_tags
 from storage.errors import Malformed
 
 OPERA_BEGINNING = "Opera Hotlist version 2"
-_IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # The first is Opera's spelling.
+_IGNORED_RECORDS = ("#SEPERATOR", "#SEPARATOR", "#DELETED")  # Opera writes SEPERATOR.
 _LINE_BREAK = "\2\2"
 
 
@@ -28,7 +28,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders = Folders()
-    # The number of open folders at which the trash is closed, or None outside the trash.
+    # Inside the trash, the number of folders around the trash. Otherwise None.
     end_of_trash: int | None = None
     for record in _records(text):
         if record.kind == "-":

@@ -62,7 +62,6 @@ def _split_own_tags(text: str) -> tuple[str, list[str]]:
 
 
 def _without_brackets(text: str) -> str:
-    """Replace each link by its title."""
     name, *parts = text.split("[[")
     for part in parts:
         _, title, behind = _split_link(part)

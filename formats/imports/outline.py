@@ -11,7 +11,7 @@ from formats.xml import Builder, read_elements
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each post or outline with an address.
 
-    Raises Malformed at an error, after the entries above it.
+    Raises Malformed after the entries above an error.
     """
     builder = Builder("outline", ("post",))
     folders = Folders()
@@ -24,7 +24,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            # The level of its inner outlines counts it as a folder. It gives them no tag.
+            # An outline with an address may contain outlines, which get no tag from it.
             folders.open(tags=())
         else:
             name = element.attrib.get("text", "")
@@ -35,7 +35,7 @@ def _members(attributes: dict[str, str]) -> Members:
     """Return the attributes, with OPML names translated."""
     translated: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
-    if feed and "htmlUrl" in attributes:  # The address of the site.
+    if feed and "htmlUrl" in attributes:  # `htmlUrl`, the site, becomes the uri.
         translated["note"] = feed
     elif feed:
         translated["url"] = feed

@@ -1,7 +1,6 @@
 """Read the fields of a bookmark from named values, such as the cells of a row.
 
-The name of a value tells its role: a field such as "uri", a state such as "unread", or "folder",
-"time" or "ignored".
+Each known name has a role: `Link` and `href` mean `uri`, and `toread` means `unread`.
 """
 
 from collections import defaultdict
@@ -14,7 +13,7 @@ from storage.bookmark import Fields
 
 # --- Roles by names ---
 
-# Names in lower case, without spaces, `_` and `-`.
+# The names of each role, in lower case and without spaces, `_` and `-`.
 _NAMES = {
     "description": "description desc note notes comment comments excerpt summary selection "
     "extended customdescription metainfo.description",
@@ -32,7 +31,7 @@ _NAMES = {
     "time": "time",  # A creation time in some exports, a duration in others.
     "ignored": "id guid uuid index type typecode parentid content.type",
 }
-# The first name counts. For example, GitHub's `url` is an address of its API, unlike `htmlurl`.
+# The first name counts: in GitHub's JSON, `html_url` is a page, and `url` an address of the API.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "content.url",
@@ -73,13 +72,13 @@ _TEXT_ROLES = ("uri", "title", "description", "folder")
 
 
 def _group_by_role(named_values: Iterable[tuple[str, object]]) -> defaultdict[str, list[Any]]:
-    """Return the values that can be used, those with preferred names first."""
+    """Return the usable values of each role, those with preferred names first."""
     values_by_role = defaultdict[str, list[Any]](list)
     for name, value in sorted(named_values, key=_rank_of):
         role = role_of(name)
         if _is_empty(role, value) or not _has_usable_type(role, value):
             continue
-        # The JSON parser reads integers as floats.
+        # `formats.json` parses integers as floats: 5 becomes 5.0.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         values_by_role[role].append(value)
@@ -87,7 +86,6 @@ def _group_by_role(named_values: Iterable[tuple[str, object]]) -> defaultdict[st
 
 
 def _rank_of(named_value: tuple[str, object]) -> int:
-    """Return a number that is smaller for a preferred name."""
     name, _ = named_value
     return _RANK_BY_NAME.get(_normalize(name), 0)
 
@@ -103,7 +101,7 @@ def _has_usable_type(role: str, value: object) -> bool:
 
 
 def is_unused(name: str, value: object) -> bool:
-    """Return whether `read_fields` ignores a value that is not empty."""
+    """Return whether a value is lost, because `read_fields` does not know its name or type."""
     role = role_of(name)
     if _is_empty(role, value):
         return False
@@ -152,7 +150,7 @@ def _join_distinct(texts: Iterable[str]) -> str:
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-# The tags for the values of each role.
+# For each role, the tags that values in lower case stand for.
 _STATE_TAGS = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {
@@ -196,7 +194,7 @@ def _tags_of_paths(paths: Iterable[str]) -> list[str]:
 
 
 def _first_date(dates: Sequence[object], times: Sequence[object]) -> str:
-    """Return the first valid date, or else the first of `dates`, so that the report names it."""
+    """Return the first valid date, or else the first invalid one, for the report."""
     given = [date for date in dates if not is_unknown_date(date)]
     for value in [*given, *times]:
         date = parse_plausible_date(value)

@@ -11,7 +11,6 @@ from formats.imports.entry import ImportedEntry, entry_with_uri
 from storage.bookmark import Fields
 from storage.errors import Malformed
 
-# Windows adds a section [{000214A0-…}] to `.url` files.
 _SECTION_OF_WINDOWS = r"\{000214.*"
 _BLANK_LINES_AND_COMMENTS = r"(?: \s | [#;].*\n )*"
 SHORTCUT_BEGINNING = re.compile(

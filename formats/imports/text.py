@@ -30,7 +30,7 @@ _NO_COLUMN_TEXT = (
 )
 _NO_URI_TEXT = "does not begin with a uri"
 _AMBIGUOUS_TEXT = "has two readings: write one address in a line, with a tab before its title"
-_MAX_EXAMINED_LINES = 100  # Or entries.
+_MAX_EXAMINED_LINES = 100
 _MAX_EXAMINED_CHARACTERS = 1000
 
 
@@ -50,7 +50,7 @@ def is_list(text: str) -> bool:
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
-    # Lines of a list are left out, because their titles may look like links of Org or Markdown.
+    # A title in a plain list may look like a link of Org or Markdown: `a:b<TAB>[x](y)`.
     other_lines = [line for line in beginning if not _parse_line_of_list(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
@@ -61,11 +61,11 @@ def _read_text(text: str) -> Iterator[ImportedEntry]:
 
 
 def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(io.StringIO(text), 1):  # `splitlines` would split at \f, too.
+    for number, line in enumerate(io.StringIO(text), 1):
         line = line.strip()
         if line:
-            # A longer line is refused later. Cut it, because a search in it would block other
-            # threads. One character more than allowed shows that it was too long.
+            # A search in a line of megabytes would block other threads. A cut line is one character
+            # too long, so that `_entries_of_line` refuses it.
             yield number, line[: MAX_ENTRY + 1]
 
 
@@ -86,7 +86,6 @@ def _read_org(text: str) -> Iterator[ImportedEntry]:
 
 
 def _org_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are neither comments nor properties."""
     for number, line in _numbered_lines(text):
         if not line.startswith(("#", ":")):
             yield number, line
@@ -151,7 +150,6 @@ def _refuse_table(lines: list[str]) -> None:
 
 
 def _is_table(rows: list[list[str]]) -> bool:
-    """Return whether all rows have the same number of cells, two or more, with an address."""
     width = len(rows[0])
     if width == 1 or any(len(row) != width for row in rows):
         return False
@@ -186,7 +184,7 @@ def _find_links(line: str) -> Iterator[Fields]:
 
 
 def _parse_line_of_list(line: str) -> Fields | None:
-    """Return the fields of a line that is not Org or Markdown, even with a title like `[a](b)`."""
+    """Return the fields of `uri`, `uri | title` or `uri TAB title TAB tags`, or None."""
     return _read_own_export(line) or _read_onetab(line) or _read_uri(line)
 
 
@@ -238,7 +236,7 @@ def _read_newsboat(line: str) -> Fields | None:
     for tag in tags.split('"')[1::2]:
         if tag.startswith("~"):
             fields["title"] = tag[1:]
-        elif not tag.startswith("!"):  # In newsboat, a tag `!` hides the feed.
+        elif not tag.startswith("!"):  # newsboat hides a feed with the tag `!`.
             fields["tags"].append(tag)
     return fields
 

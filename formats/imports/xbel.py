@@ -14,7 +14,7 @@ from storage.bookmark import Fields, split_tags
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each bookmark, alias and separator.
 
-    Raises Malformed at an error, after the entries above it.
+    Raises Malformed after the entries above an error.
     """
     folders = Folders()
     for element in read_elements(data, xbel.new_builder(), ("xbel",)):
@@ -27,7 +27,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def _folder_tags(folder: Element) -> Tags:
     if folder.attrib.get("toolbar") == "yes":
-        return ()  # A browser's own folder.
+        return ()  # A browser has created the folder.
     return folder_tags(folder.text_of("title") or "", is_top_level=folder.level == 0)
 
 
@@ -45,8 +45,7 @@ def _read_entry(element: Element, tags_of_folders: Tags) -> ImportedEntry:
 
 def _bookmark_fields(bookmark: Element, tags_of_folders: Tags) -> Fields:
     fields = xbel.element_fields(bookmark)
-    # Other programs write dates such as `1152015210`, which `read_fields` converts, and `n/a`,
-    # which it drops.
+    # `read_fields` converts dates of other programs, such as `1152015210`, and drops `n/a`.
     values = {
         "created": fields.pop("created", ""),
         "modified": fields.pop("modified", ""),
@@ -60,7 +59,6 @@ def _own_tags(bookmark: Element) -> list[str]:
     tags = split_tags(bookmark.attrib.get("tags", ""))
     if not tags:  # buku writes the attribute in upper case.
         tags = split_tags(bookmark.attrib.get("TAGS", ""))
-    # GNOME writes groups and private entries.
     for group in bookmark.texts_at(xbel.GROUP_PATH):
         tags += split_tags(group)
     if bookmark.texts_at(xbel.PRIVATE_PATH):
