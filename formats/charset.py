@@ -12,8 +12,7 @@ _BYTES_THAT_ARE_NOT_UTF_8 = re.compile("[\udc80-\udcff]+")
 def decode(data: bytes, label: str = "") -> str:
     """Return a text with LF as line break. `label` is the declared charset.
 
-    Without a known charset, bytes that are not UTF-8 are read as windows-1252. Undecodable bytes
-    become U+FFFD.
+    Without a known charset, bytes that are not UTF-8 are read as windows-1252.
     """
     codec = _codec_other_than_utf_8(data, label)
     if codec:
@@ -24,7 +23,7 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return how many bytes `decode` reads as windows-1252 without a declared charset."""
+    """Return how many bytes `decode` can only guess to be windows-1252."""
     if _codec_other_than_utf_8(data, label):
         return 0
     valid = data.decode("utf-8", "ignore").encode()

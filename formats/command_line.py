@@ -231,7 +231,6 @@ def _add_command(
 
 # --- Options ---
 
-# Options whose values may begin with `-`, such as `--sort -title`.
 _TEXT_OPTIONS = ("--sort", "--q", "--tag", "--add", "--remove", "--title", "--description")
 
 

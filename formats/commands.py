@@ -337,7 +337,6 @@ def _open_or_make(options: argparse.Namespace, data: Path) -> Store:
 
 
 def _open_existing(options: argparse.Namespace) -> Store:
-    """Open the data folder, or exit if it is missing."""
     data = Path(options.data)
     folder = data / "bookmarks"
     if not folder.is_dir():

@@ -62,7 +62,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 def parse_strictly(text: str, subject: str) -> object:
     """Return the value of a JSON text. NaN and repeated names are refused.
 
-    Raises Malformed with an error about the subject, such as "The JSON in the body".
+    Raises Malformed with an error that begins with `subject`.
     """
     if is_too_deep(text.encode("utf-8", "surrogatepass")):
         raise Malformed(f"{subject} is nested too deeply.")

@@ -31,14 +31,12 @@ _MAX_ATTRIBUTE_DECLARATIONS = 100  # The DTD of XBEL declares fewer than 40.
 
 
 class Element(ElementTree.Element):
-    """An XML element with its place in the document."""
-
     __slots__ = ("line", "level")
     line: int
     level: int  # The number of folders around the element.
 
     def text_of(self, tag: str) -> str | None:
-        """Return the text in the first child with this tag, or None without such a child."""
+        """Return the text in the first child with this tag, if there is one."""
         child = self.find(tag)
         if child is None:
             return None
@@ -51,8 +49,8 @@ class Element(ElementTree.Element):
 class Builder:
     """Builds the folders and entries of a document, and the elements inside them with `inner_tags`.
 
-    Elements with other tags are left out, to save memory. Their text and their inner elements move
-    into the element around them: `<title>A <b>B</b></title>` has the text `A B`.
+    Other elements are left out, but not what is inside them: `<title>A <b>B</b></title>` has the
+    text `A B`.
     """
 
     def __init__(
@@ -153,8 +151,8 @@ def declared_charset(document: bytes) -> str:
 # while the text is parsed, and NUL afterwards.
 _EXCLUDED = "\U0010ffff"
 _ESCAPE = "\U0010fffe"
-# If a file has these two characters, they are escaped. _ESCAPE comes first, because an escaped
-# _EXCLUDED contains _ESCAPE.
+# A file may have these two characters. _ESCAPE is escaped first, because an escaped _EXCLUDED
+# contains _ESCAPE.
 _ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
@@ -181,7 +179,7 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
 
 
 def _without_declaration(text: str) -> str:
-    """Remove the declaration, because the text is decoded already. Keep the line numbers."""
+    """Remove the declaration, which names the charset of the bytes, but keep its line breaks."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 

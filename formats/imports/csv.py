@@ -73,7 +73,6 @@ def is_header(line: str) -> bool:
 def _split_header(line: str) -> tuple[str, list[str]]:
     candidates = []
     for delimiter in _DELIMITERS:
-        # csv.reader refuses a cell of more than MAX_ENTRY characters.
         reader = csv.reader([line[:MAX_ENTRY]], delimiter=delimiter, skipinitialspace=True)
         candidates.append((delimiter, next(reader, [])))
     return max(candidates, key=_count_known_names)
@@ -113,28 +112,26 @@ def _read_single_lines(
 
 
 class _TooLarge(Exception):
-    """The lines of a row are larger than MAX_ENTRY."""
+    """A row is larger than MAX_ENTRY."""
 
 
 class _RowLines:
-    """The lines of one row: csv.reader takes the first, and more while a quoted cell is open."""
+    """Passes lines to csv.reader, and keeps the lines that it takes for one row."""
 
     def __init__(self, first_line: str, rest_of_file: _NumberedLines) -> None:
         self.taken: list[str] = []
-        self._size = 0
-        further_lines = (line for _, line in rest_of_file)
-        self._lines = chain([first_line], further_lines)
+        self._first_line = first_line
+        self._rest_of_file = rest_of_file
 
     def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.taken.append(line)
-        self._size += len(line)
-        if self._size > MAX_ENTRY:  # csv.reader blocks other threads until a row ends.
-            raise _TooLarge
-        return line
+        size = 0
+        rest = (line for _, line in self._rest_of_file)
+        for line in chain([self._first_line], rest):
+            self.taken.append(line)
+            size += len(line)
+            if size > MAX_ENTRY:  # csv.reader blocks other threads until a row ends.
+                raise _TooLarge
+            yield line
 
 
 def _parse_row(number: int, lines: _RowLines, delimiter: str) -> _Row:
@@ -248,5 +245,9 @@ def _tags_in_cell(cell: str) -> Sequence[object]:
 
 def _quoted_tags(text: str) -> list[str]:
     """Return the tags in `'a', 'b'`."""
-    unquoted = [tag.strip("'\" ") for tag in split_tags(text)]
-    return split_tags(",".join(unquoted))
+    tags = []
+    for quoted in split_tags(text):
+        tag = quoted.strip("'\" ").strip()
+        if tag:
+            tags.append(tag)
+    return tags

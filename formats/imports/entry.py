@@ -49,8 +49,6 @@ def ignored_entry(place: Place) -> ImportedEntry:
 
 
 class UnusedValues:
-    """Counts the values that an import does not use, by their names."""
-
     def __init__(self) -> None:
         self._numbers = Counter[str]()
 

@@ -28,7 +28,6 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 
 
 def folder_tags(name: str, is_top_level: bool) -> Tags:
-    """Return the tags that the name of a folder stands for."""
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
     if is_top_level and name.lower() in _BUILT_IN_FOLDERS:
         return ()

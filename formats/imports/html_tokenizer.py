@@ -66,7 +66,7 @@ _FORMATTING_TAGS = frozenset(
 class Token:
     """A tag and the text after the tag."""
 
-    name: str  # Such as `a` or `/dt`, or "" for the text before the first tag of a part.
+    name: str  # Such as `a` or `/dt`, or "" at the beginning of a part.
     line: int
     attributes: Mapping[str, str] = field(default_factory=dict)
     is_unclosed: bool = False  # The part ends before the `>` of the tag.
@@ -81,8 +81,7 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    A token without a name begins each part of the file, so that an entry ends even if its end tag
-    is missing.
+    A token without a name begins each part, and ends an entry whose end tag is missing.
     """
     line = 1
     for part in _split_into_parts(text):
@@ -99,19 +98,20 @@ def _split_into_parts(text: str) -> Iterator[str]:
 
 
 def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Token]:
-    token = Token("", line)
+    current = Token("", line)
     position = 0
     for tag in _find_tags(part, line, names):
-        token.pieces_of_text.append(part[position : tag.start])
+        current.pieces_of_text.append(part[position : tag.start])
         position = tag.end
         if tag.name in names:
-            yield token  # The text of a token ends at the next tag.
+            # Here, the text of the current token ends, and the next token begins.
+            yield current
             is_unclosed = tag.end == len(part) and not part.endswith(">")
-            token = Token(tag.name, tag.line, tag.attributes, is_unclosed)
+            current = Token(tag.name, tag.line, tag.attributes, is_unclosed)
         elif tag.name in _LINE_BREAK_TAGS:
-            token.pieces_of_text.append(_BREAK_MARK)
-    token.pieces_of_text.append(part[position:])
-    yield token
+            current.pieces_of_text.append(_BREAK_MARK)
+    current.pieces_of_text.append(part[position:])
+    yield current
 
 
 class _Tag(NamedTuple):
@@ -125,10 +125,7 @@ class _Tag(NamedTuple):
 
 
 def _find_tags(part: str, line: int, names: Container[str]) -> Iterator[_Tag]:
-    """Yield the comments, the tags with these names, and the known tags that only format a text.
-
-    Other tags belong to the text, such as the `<int>` in `list<int>`.
-    """
+    """Yield comments and known tags. Unknown tags are text, such as `<int>` in `list<int>`."""
     position = 0
     counted_up_to = 0  # The line breaks before this position are counted in `line`.
     while match := _TAG.search(part, position):
@@ -193,6 +190,5 @@ def decode_text(text: str) -> str:
 
 
 def decode_one_line(text: str) -> str:
-    """Decode a token's text, with spaces for line breaks."""
     lines = decode_text(text).split("\n")
     return " ".join(map(str.strip, lines))

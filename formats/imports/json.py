@@ -5,7 +5,7 @@ A document is a tree of folders and entries, in which an entry is an object with
 {"name": "Travel", "children": [{"name": "A map", "url": "https://maps.example/"}]}
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from formats.charset import decode
@@ -31,12 +31,11 @@ from formats.netscape import is_firefox_query
 from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable
 from storage.errors import Malformed
 
-# The names of lists of folders, and of lists of entries.
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
 _ENTRY_LISTS = frozenset(
     "bookmarks cards children items links list pinnedLinks posts results tabs".split()
 )
-# Folders that programs create: their names and titles do not become tags.
+# Folders that programs create.
 _BUILT_IN_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
@@ -51,7 +50,7 @@ _DEPTH_OF_BROWSER_FOLDERS = 4
 _MAX_PARENTS = 20
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
-_ADVICE_FOR_EXTRA_DATA = "extra data: put [ ] around all, and commas between"
+_ADVICE_FOR_JSON_LINES = "extra data: put [ ] around all, and commas between"
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
@@ -59,7 +58,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     try:
         document = parse_strictly(decode(data), "The JSON document")
     except Malformed as error:
-        message = str(error).replace("extra data", _ADVICE_FOR_EXTRA_DATA)
+        message = str(error).replace("extra data", _ADVICE_FOR_JSON_LINES)
         raise Malformed(message) from None
     if not isinstance(document, list | dict):
         raise Malformed("The JSON document must be an array or an object.")
@@ -96,10 +95,10 @@ class _Reader:
     def read_outermost_object(self, members: Members) -> Iterator[ImportedEntry]:
         """Yield the entries of a document. Raises Malformed if there are none."""
         position = _Position()
-        children = _children_of_outermost_object(members)
+        children = _find_children(members, _has_children_in_outermost_object)
         if children:
             tags: Tags = ()
-            # The name of an account, as in Linkwarden's export, does not become a tag.
+            # Without `children`, the name may be that of a user, as in Linkwarden's export.
             if "children" in members:
                 tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)
@@ -123,15 +122,17 @@ class _Reader:
             yield ImportedEntry(position.path, {}, "is no object")
 
     def _read_object(self, members: Members, position: _Position) -> Iterator[ImportedEntry]:
-        children = _children_of_object(members)
+        children: Members = {}
+        if not has_address(members):
+            children = _find_children(members, _has_children)
         if children:
             tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)
             return
         entry = self._read_entry(members, position)
-        is_empty_folder = entry.skip_reason == NO_URI and _is_folder(members, position)
-        if not is_empty_folder:
-            yield entry
+        if entry.skip_reason == NO_URI and _is_empty_folder(members, position):
+            return
+        yield entry
 
     def _read_folder(
         self, members: Members, children: Members, own_tags: Tags, position: _Position
@@ -170,7 +171,7 @@ class _Reader:
                 self.unused_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> Tags:
-        if _is_built_in(members, position):
+        if _is_created_by_browser(members, position):
             return ()
         tags_of_parents = self._listed_folders.tags_of(members.get("parentId"))
         is_top_level = position.depth < _DEPTH_OF_BROWSER_FOLDERS
@@ -183,7 +184,7 @@ class _ListedFolder(NamedTuple):
 
 
 class _ListedFolders:
-    """Folders with ids, by which entries and other folders refer to them.
+    """The folders that have ids.
 
     In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the
     bookmark gets the tag Work.
@@ -227,34 +228,18 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str | float)  # `formats.json` parses integers as floats.
 
 
-def _children_of_outermost_object(members: Members) -> Members:
-    """Return the members with the entries and folders of the document.
-
-    Unlike an inner object, it may have an address, such as its account's, an empty list of folders,
-    as in `{"lists": []}`, or an object of entries, as in `{"bookmarks": {"k1": {…}}}`.
-    """
+def _find_children(members: Members, has_children: Callable[[str, object], bool]) -> Members:
+    """Return the members with entries and folders, such as `{"links": [{…}]}`."""
     children: Members = {}
     for name, value in members.items():
-        is_list = isinstance(value, list) and name in _FOLDER_LISTS
-        is_object = isinstance(value, dict) and name in _ENTRY_LISTS
-        if is_list or is_object or _has_children(name, value):
+        if has_children(name, value):
             children[name] = value
-    return children or _children_with_any_names(members)
-
-
-def _children_of_object(members: Members) -> Members:
-    """Return the members in which a folder has its entries and folders. An entry has none.
-
-    `{"title": "Travel", "links": [{…}]}` has `{"links": [{…}]}`.
-    `{"title": "A map", "url": "https://maps.example/", "links": [{…}]}` has `{}`.
-    """
-    if has_address(members):
-        return {}
-    children: Members = {}
-    for name, value in members.items():
-        if _has_children(name, value):
-            children[name] = value
-    return children or _children_with_any_names(members)
+    if children:
+        return children
+    # Tab Session Manager gives its windows any names: `{"1": {…}, "2": {…}}`.
+    if all(isinstance(value, dict) for value in members.values()):
+        return members
+    return {}
 
 
 def _has_children(name: str, value: object) -> bool:
@@ -268,20 +253,21 @@ def _has_children(name: str, value: object) -> bool:
     return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 
 
-def _children_with_any_names(members: Members) -> Members:
-    """Return the members if all are objects, as Tab Session Manager writes: `{"1": {…}}`."""
-    if all(isinstance(value, dict) for value in members.values()):
-        return members
-    return {}
+def _has_children_in_outermost_object(name: str, value: object) -> bool:
+    if name in _FOLDER_LISTS and isinstance(value, list):
+        return True  # Such as `"lists": []`.
+    if name in _ENTRY_LISTS and isinstance(value, dict):
+        return True  # Such as `"bookmarks": {"k1": {…}}`.
+    return _has_children(name, value)
 
 
-def _is_folder(members: Members, position: _Position) -> bool:
+def _is_empty_folder(members: Members, position: _Position) -> bool:
     if position.name in _FOLDER_LISTS:
         return True
     return members.get("type") in ("folder", "text/x-moz-place-container")
 
 
-def _is_built_in(members: Members, position: _Position) -> bool:
+def _is_created_by_browser(members: Members, position: _Position) -> bool:
     if position.name in _BUILT_IN_FOLDERS:
         return True
     if "root" in members or "folderType" in members:  # Firefox or Chromium
@@ -296,7 +282,6 @@ def _is_separator(members: Members) -> bool:
 
 
 def _is_floccus_account(members: Members) -> bool:
-    """Return whether the object is an account of floccus, whose url is a server's address."""
     return members.keys() >= {"type", "username", "password"}
 
 

@@ -67,7 +67,6 @@ def read_heading(line: str) -> Heading | None:
 
 
 def find_links(line: str) -> Iterator[Fields]:
-    """Yield the fields of each link and address in a line with a Markdown link."""
     # buku writes `[title](uri) <!-- TAGS: a,b -->`.
     text, _, tags = line.partition(" <!-- TAGS: ")
     first = _LINK.search(text)

@@ -17,7 +17,6 @@ _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "
 
 
 def text_of(value: object) -> str:
-    """Return a text, and "" for other values."""
     if isinstance(value, str):
         return value
     return ""

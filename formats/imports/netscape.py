@@ -91,7 +91,6 @@ class _Tokens:
         return token
 
     def take_if_named(self, names: Collection[str]) -> Token | None:
-        """Return the next token if it has one of these names, and None otherwise."""
         if self._next and self._next.name in names:
             return self.take()
         return None
@@ -130,7 +129,7 @@ class _Reader:
         is_title_of_file = heading is self._first_heading and heading.name == "h1"
         if is_title_of_file:  # Such as `<H1>Bookmarks</H1> <DL>`.
             return ()
-        # In most files, an outer <DL> contains all folders.
+        # In most files, the <DL> at depth 0 contains all folders.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, name, is_top_level)
 
@@ -144,7 +143,6 @@ class _Reader:
         return entry_with_uri(link.line, fields)
 
     def _take_description(self) -> str:
-        """Take the tokens of a description after a link. Return the description, or ""."""
         texts: list[str] = []
         while tag := self._tokens.take_if_named(("dd", *_TAGS_BEFORE_DESCRIPTION)):
             if tag.name == "dd":

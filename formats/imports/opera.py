@@ -28,20 +28,19 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")
     folders = Folders()
-    # Inside the trash, the number of folders around the trash. Otherwise None.
-    end_of_trash: int | None = None
+    depth_of_trash: int | None = None  # None outside the trash.
     for record in _records(text):
         if record.kind == "-":
             folders.close_one()
-            if folders.depth == end_of_trash:
-                end_of_trash = None
+            if folders.depth == depth_of_trash:
+                depth_of_trash = None
         elif record.kind == "#FOLDER":
             members = dict(record.members)
-            if members.get("TRASH FOLDER") == "YES" and end_of_trash is None:
-                end_of_trash = folders.depth
+            if members.get("TRASH FOLDER") == "YES" and depth_of_trash is None:
+                depth_of_trash = folders.depth
             name = members.get("NAME", "")
             folders.open(folder_tags(name, is_top_level=folders.depth == 0))
-        elif record.kind in _IGNORED_RECORDS or end_of_trash is not None:
+        elif record.kind in _IGNORED_RECORDS or depth_of_trash is not None:
             yield ignored_entry(record.line)
         else:
             fields = read_fields(record.members, split_tags, folders.tags)

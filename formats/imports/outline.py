@@ -32,7 +32,6 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _members(attributes: dict[str, str]) -> Members:
-    """Return the attributes, with OPML names translated."""
     translated: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
     if feed and "htmlUrl" in attributes:  # `htmlUrl`, the site, becomes the uri.

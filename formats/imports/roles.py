@@ -1,7 +1,4 @@
-"""Read the fields of a bookmark from named values, such as the cells of a row.
-
-Each known name has a role: `Link` and `href` mean `uri`, and `toread` means `unread`.
-"""
+"""Read the fields of a bookmark from named values, such as the cells of a row."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -58,7 +55,7 @@ _RANK_BY_NAME = {name: rank for rank, name in enumerate(_PREFERRED_NAMES)}
 
 
 def role_of(name: str) -> str:
-    """Return a role, such as `uri` for the name `Link`, or "" for an unknown name."""
+    """Return the role of a name, such as `uri` for `Link`, or ""."""
     return _ROLE_BY_NAME.get(_normalize(name), "")
 
 
@@ -78,7 +75,7 @@ def _group_by_role(named_values: Iterable[tuple[str, object]]) -> defaultdict[st
         role = role_of(name)
         if _is_empty(role, value) or not _has_usable_type(role, value):
             continue
-        # `formats.json` parses integers as floats: 5 becomes 5.0.
+        # `formats.json` parses integers as floats.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         values_by_role[role].append(value)
@@ -150,7 +147,6 @@ def _join_distinct(texts: Iterable[str]) -> str:
 
 _TRUE_WORDS = ("1", "true", "t", "yes", "y", "on", "x")
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-# For each role, the tags that values in lower case stand for.
 _STATE_TAGS = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {

@@ -43,14 +43,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def is_list(text: str) -> bool:
-    """Return whether any of the first entries has an address. Raises Malformed for a table."""
+    """Return whether the first entries have an address. Raises Malformed for a table."""
     entries = islice(_read_text(text), _MAX_EXAMINED_LINES)
     return any(not entry.skip_reason for entry in entries)
 
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
-    # A title in a plain list may look like a link of Org or Markdown: `a:b<TAB>[x](y)`.
+    # A title in a list may look like a link of Markdown, as in `a:b<TAB>[x](y)`.
     other_lines = [line for line in beginning if not _parse_line_of_list(line)]
     if any(map(org.has_link, other_lines)):
         return _read_org(text)
@@ -64,8 +64,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):
         line = line.strip()
         if line:
-            # A search in a line of megabytes would block other threads. A cut line is one character
-            # too long, so that `_entries_of_line` refuses it.
+            # A search in a line of megabytes would block other threads.
             yield number, line[: MAX_ENTRY + 1]
 
 
@@ -73,11 +72,12 @@ def _read_list(text: str) -> Iterator[ImportedEntry]:
     for number, line in _numbered_lines(text):
         if line.startswith("#"):  # A comment.
             continue
-        substitute = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
         is_rule = not any(map(str.isalnum, line))  # Such as `---`.
         if is_rule:
-            substitute = ignored_entry(number)
-        yield from _entries_of_line(number, line, tags=(), substitute=substitute)
+            without_link = ignored_entry(number)
+        else:
+            without_link = ImportedEntry(number, {"uri": line}, _NO_URI_TEXT)
+        yield from _entries_of_line(number, line, (), without_link)
 
 
 def _read_org(text: str) -> Iterator[ImportedEntry]:
@@ -92,7 +92,6 @@ def _org_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _count_properties(text: str) -> UnusedValues:
-    """Count the properties in lines such as `:CREATED: [2024-01-02]`."""
     properties = UnusedValues()
     for _, line in _numbered_lines(text):
         if line.startswith(":"):
@@ -109,18 +108,18 @@ def _read_document(
     for number, line in lines:
         heading = read_heading(line)
         if heading:
+            # `## Cities` ends the section of another `##`, and begins its own.
             headings.close_to(heading.depth)
-            yield from _entries_of_line(number, heading.text, headings.tags, substitute=None)
+            yield from _entries_of_line(number, heading.text, headings.tags, without_link=None)
             headings.open_at(heading.depth, heading.tags)
         else:
-            substitute = ignored_entry(number)
-            yield from _entries_of_line(number, line, headings.tags, substitute)
+            yield from _entries_of_line(number, line, headings.tags, ignored_entry(number))
 
 
 def _entries_of_line(
-    number: int, line: str, tags: Tags, substitute: ImportedEntry | None
+    number: int, line: str, tags: Tags, without_link: ImportedEntry | None
 ) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link of a line, or `substitute` if there is no link."""
+    """Yield an entry for each link in a line, or `without_link` if there is none."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -134,14 +133,17 @@ def _entries_of_line(
         return
     if "://" in line:
         yield ImportedEntry(number, {"uri": line}, _AMBIGUOUS_TEXT)
-    elif substitute:
-        yield substitute
+    elif without_link:
+        yield without_link
 
 
 def _refuse_table(lines: list[str]) -> None:
     """Raise Malformed if the lines are rows of a CSV table without a header."""
     rows = [line[:_MAX_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
-    if not rows or _read_own_export(rows[0]):
+    if not rows:
+        return
+    is_own_export = _read_own_export(rows[0]) is not None
+    if is_own_export:
         return
     for delimiter in ("\t", ",", ";", "|"):
         rows_of_cells = list(csv.reader(rows, delimiter=delimiter, skipinitialspace=True))
@@ -153,17 +155,20 @@ def _is_table(rows: list[list[str]]) -> bool:
     width = len(rows[0])
     if width == 1 or any(len(row) != width for row in rows):
         return False
-    return any(map(_WEB_URI.fullmatch, chain(*rows)))
+    return any(map(_is_web_uri, chain(*rows)))
 
 
 _LIST_MARKER = re.compile(
     r"""
-    \A (?: [-+*] | \d{1,9} [.)] | \[\d{1,9}\] ) \s+    # `- `, `1. ` or `[1] `
-    (?: \[ [ xX] \] \s+ )?                             # `[x] `
+    \A
+    (?: [-+*]              # `- `
+      | \d{1,9} [.)]       # `1. `
+      | \[ \d{1,9} \]      # `[1] `
+    ) \s+
+    (?: \[ [ xX] \] \s+ )?  # `[x] `
     """,
     re.VERBOSE,
 )
-_WEB_URI = re.compile(rf"(?={SCHEME_PATTERN}//){URI.pattern}")  # With `//`, unlike `mailto:b`.
 _BEGINNING_OF_WEB_URI = re.compile(rf"{SCHEME_PATTERN}//\S")
 _QUOTED_TAGS = re.compile(r'(?:"[^"]*+"\s*+)+')  # `"tag" "another tag"`
 _SEPARATORS = ("-", "–", "—", "|", ":", ",", ";")  # Between an address and its title.
@@ -194,6 +199,12 @@ def _find_one_link(line: str) -> Iterator[Fields]:
         if fields:
             yield fields
             return
+
+
+def _is_web_uri(text: str) -> bool:
+    """Return whether a text is a uri with `//`, such as `https://a.example`, not `mailto:b`."""
+    _, _, after_scheme = text.partition(":")
+    return after_scheme.startswith("//") and URI.fullmatch(text) is not None
 
 
 def _read_uri(line: str) -> Fields | None:
@@ -228,7 +239,7 @@ def _read_onetab(line: str) -> Fields | None:
 def _read_newsboat(line: str) -> Fields | None:
     """Read `uri "tag" "~title"`."""
     uri, _, tags = line.partition(" ")
-    if not _WEB_URI.fullmatch(uri) or uri.endswith((":", ",", ";")):
+    if not _is_web_uri(uri) or uri.endswith((":", ",", ";")):
         return None
     if not _QUOTED_TAGS.fullmatch(tags.lstrip()):
         return None
@@ -245,7 +256,7 @@ def _read_uri_and_title(line: str) -> Fields | None:
     """Read `uri title` or `uri - title`."""
     uri, _, title = line.partition(" ")
     uri = uri.rstrip(":,;")
-    if not title or not _WEB_URI.fullmatch(uri):
+    if not title or not _is_web_uri(uri):
         return None
     if "," in uri or ";" in uri:  # The line may be a row of CSV.
         return None
@@ -259,7 +270,7 @@ def _read_title_and_uri(line: str) -> Fields | None:
     """Read `title uri` or `title: uri`."""
     title, _, uri = line.rpartition(" ")
     title = title.rstrip(" :,;")
-    if not title or not _WEB_URI.fullmatch(uri):
+    if not title or not _is_web_uri(uri):
         return None
     without_separator, _, last_word = title.rpartition(" ")
     if last_word in _SEPARATORS:

@@ -27,7 +27,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 def _folder_tags(folder: Element) -> Tags:
     if folder.attrib.get("toolbar") == "yes":
-        return ()  # A browser has created the folder.
+        return ()
     return folder_tags(folder.text_of("title") or "", is_top_level=folder.level == 0)
 
 
