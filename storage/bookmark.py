@@ -289,7 +289,6 @@ def clean_changes(
 
 
 def clean_read_only(values: Mapping[str, object]) -> Fields:
-    """Clean the values of the read-only fields. Raises Invalid."""
     return clean({name: values[name] for name in READ_ONLY_FIELDS if name in values})
 
 

@@ -77,7 +77,6 @@ def check(folder: Path, keep_deleted: int) -> list[Finding]:
 
 
 def _check_tombstones(folder: Path) -> tuple[dict[str, Tombstone], list[Finding]]:
-    """Return valid tombstones by id, and problems."""
     tombstone_by_id: dict[str, Tombstone] = {}
     findings: list[Finding] = []
     if not folder.exists():

@@ -32,7 +32,10 @@ class _Folders(NamedTuple):
 
 
 class Follower:
-    """Keep an `Index` equal to the files. Callers must hold `mutex`."""
+    """Keep an `Index` equal to the files. Callers must hold `mutex`.
+
+    Methods raise Unavailable if the data folder cannot be read.
+    """
 
     def __init__(self, folder: Path, one_machine: bool = False) -> None:
         self.folders = _Folders(folder / "bookmarks", folder / "tombstones")
@@ -68,7 +71,7 @@ class Follower:
 
     @property
     def created_at(self) -> float:
-        """When the folders were created, in Unix seconds. Raises Unavailable."""
+        """When the folders were created, in Unix seconds."""
         with files.translate_disk_errors(_READ_PROBLEM):
             return self.folders.bookmarks.parent.stat().st_ctime
 
@@ -94,7 +97,7 @@ class Follower:
         return ids
 
     def refresh(self) -> Index:
-        """Read all changed files, and return the index. Raises Unavailable."""
+        """Read all changed files, and return the index."""
         try:
             events = self.watch.read_events()
             if events != [] or self._must_compare_files or self._is_retry_due():
@@ -115,7 +118,7 @@ class Follower:
             )
 
     def read_again(self, id: str) -> None:
-        """Read the files of an id, even if no event names them. Raises Unavailable."""
+        """Read the files of an id, even if no event names them."""
         self._note_ctimes_of_folders()
         self._update_index([id])
 
@@ -185,7 +188,7 @@ class Follower:
     def _update_index(self, ids: Sequence[str]) -> None:
         changed: dict[str, Item | None] = {}
         try:
-            for id in dict.fromkeys(ids):  # Removes duplicates, keeps the order.
+            for id in dict.fromkeys(ids):
                 item = self._read_item(id)
                 # `_read_item` returns the same object for an unchanged file.
                 if item is not self.index.items.get(id):

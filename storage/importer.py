@@ -70,7 +70,7 @@ class ImportReport(msgspec.Struct):
     updated: int = 0
     unchanged: int = 0
     ignored: int = 0  # Separators and the like.
-    skipped: int = 0  # Entries that cannot be stored.
+    skipped: int = 0
     noted: int = 0  # Entries stored with a value changed or left out.
     entries: list[ReportedEntry] = []  # The first skipped and noted entries.
     not_read: dict[str, int] = {}  # Numbers of values by column or JSON member.
@@ -86,7 +86,10 @@ class ImportReport(msgspec.Struct):
 
 
 class Importer:
-    """Import entries of files. `check_state` is called before the first change."""
+    """Import entries of files. Methods raise Busy, Full or Unavailable.
+
+    `check_state` is called before the first change.
+    """
 
     def __init__(self, store: Store, check_state: StateCheck | None = None) -> None:
         self.report = ImportReport()
@@ -94,13 +97,12 @@ class Importer:
         self._check_state = check_state
 
     def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
-        """Import all entries. Raises Busy, Full or Unavailable."""
         for batch in split(entries):
             self.import_batch(batch)
         return self.report
 
     def import_batch(self, entries: Sequence[ImportedEntry]) -> None:
-        """Import entries in one transaction. Raises Busy, Full or Unavailable."""
+        """Import entries in one transaction."""
         bookmarks = [entry for entry in entries if not entry.skip_reason]
         outcomes = iter(self._import_bookmarks(bookmarks))
         # Report in the order of the file.
@@ -118,7 +120,7 @@ class Importer:
         if not bookmarks:
             return []
         outcomes = change_batch(self._store, bookmarks, _import_one, self._check_state)
-        self._check_state = None  # Check only before the first change.
+        self._check_state = None
         return outcomes
 
     def _report_outcome(self, outcome: _Outcome) -> None:

@@ -169,7 +169,7 @@ class Index:
         return self._tombstones.read()
 
     def ids_of_number(self, number: int) -> Sequence[str]:
-        """Return the ids of bookmarks and tombstones that have this number."""
+        """Return the ids of the bookmarks and tombstones with this number."""
         return self._ids_by_number.find(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:

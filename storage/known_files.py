@@ -106,7 +106,7 @@ def _signature(status: os.stat_result) -> int:
 
 
 def id_of(file_name: str) -> str | None:
-    """Return the id in a name `{id}.json`, None for other names."""
+    """Return the id in a name `{id}.json`, or None."""
     id = file_name.removesuffix(SUFFIX)
     if id == file_name or not ID.fullmatch(id):
         return None

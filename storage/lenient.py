@@ -37,8 +37,6 @@ def clean_leniently(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
 
 
 class _LenientCleaner:
-    """Repairs values that break the rule of their field, and notes what it has changed."""
-
     def __init__(self) -> None:
         self.notes: list[str] = []
 

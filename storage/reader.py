@@ -16,6 +16,8 @@ _MAX_CACHED_TAG_COUNTS = 50
 
 
 class Reader:
+    """Read bookmarks. Methods raise Unavailable if the data folder cannot be read."""
+
     def __init__(self, follower: Follower | PublicFollower) -> None:
         self._follower = follower
         self._cached_tag_counts: TagCountCache = {}
@@ -55,13 +57,12 @@ class Reader:
             return index.ids_of_number(number)
 
     def state(self) -> State:
-        """Return the state of the collection. Raises Unavailable."""
         with self._follower.mutex:
             self._refresh_for_list()
             return self._follower.state
 
     def select(self, query: Query) -> Selection:
-        """Return what a query selects. Raises Unavailable."""
+        """Return what a query selects."""
         with self._follower.mutex:
             index = self._refresh_for_list()
             return Selection(
@@ -94,13 +95,12 @@ class Reader:
         return self._follower.change_count
 
     def refresh(self) -> int:
-        """Read all changed files, and return `change_count`. Raises Unavailable."""
+        """Read all changed files, and return `change_count`."""
         with self._follower.mutex:
             self._follower.refresh()
             return self._follower.change_count
 
     def count(self, tag: str) -> int:
-        """Return how many bookmarks have this folded tag."""
         with self._follower.mutex:
             return self._follower.index.count(tag)
 

@@ -75,7 +75,7 @@ class CreatedSince(msgspec.Struct, frozen=True):
 
 
 class CreatedBefore(msgspec.Struct, frozen=True):
-    date: str  # A day, month or year.
+    date: str
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -166,7 +166,7 @@ _REPLACEMENTS = str.maketrans(
     {
         **dict.fromkeys(_SINGLE_QUOTES, "'"),
         **dict.fromkeys(_DOUBLE_QUOTES, '"'),
-        "−": "-",  # The minus sign.
+        "−": "-",
         "\n": " ",
         # Unicode does not decompose these letters:
         "ł": "l",

@@ -73,7 +73,6 @@ class Store(Reader):
             self._follower.reset()
 
     def for_visitors(self) -> Reader:
-        """Return a reader of the public bookmarks."""
         return Reader(PublicFollower(self._follower))
 
     @contextmanager

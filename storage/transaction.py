@@ -306,7 +306,7 @@ class Transaction:
         self._read_unchanged(found)
 
     def _read_unchanged(self, found: Entry) -> bytes:
-        """Return a file's content. Raises Busy if the file has changed."""
+        """Return a file's content. Raises Busy if the file is not as it was found."""
         name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
             content, _ = files.read(name, self.folders.bookmarks)

@@ -59,10 +59,7 @@ class Trash:
     def find(
         self, limit: int, offset: int
     ) -> tuple[list[DeletedBookmark], int]:
-        """Return a page of deleted bookmarks, latest first, and the total.
-
-        Raises Unavailable.
-        """
+        """Return a page of deleted bookmarks, latest first, and the total."""
         with self._follower.mutex:
             tombstones = self._follower.refresh().tombstones
         kept = tombstones[self._count_expired(tombstones) :]
