@@ -8,7 +8,7 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-MAX_CHANGES = 200  # Each opens a file, and a process may often open only 1,024.
+MAX_CHANGES = 200  # Each change opens a file, and a process may often open only 1,024.
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -42,11 +42,11 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield each outcome when it is durable.
 
-    `check_state` is called before the first change. Raises what `change_batch` raises.
+    `check_state` is called before the first change. For errors, see `change_batch`.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, check_state)
-        check_state = None  # Check only before the first change.
+        check_state = None
 
 
 def split(items: Iterable[_Item]) -> Iterator[list[_Item]]:

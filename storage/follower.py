@@ -57,7 +57,8 @@ class Follower:
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
         self._tombstone_files = KnownFiles(self.folders.tombstones)
-        # Errors by the id of the file. Unreadable files are read again after a while.
+        # Errors by id. Invalid files are read again when they change, unreadable files
+        # after RETRY_SECONDS.
         self._unreadable: dict[str, StorageError] = {}
         self._invalid: dict[str, StorageError] = {}
         self._retry_at = 0.0  # On the monotonic clock.

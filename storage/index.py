@@ -66,7 +66,7 @@ sort_key_of: Callable[[Item], str] = attrgetter("sort_key")
 
 
 class State(msgspec.Struct, frozen=True):
-    """The version and time of a collection, by which clients notice changes."""
+    """The version of a collection, and the time of its latest change."""
 
     version: int
     changed_at: float  # The latest ctime, in Unix seconds.

@@ -40,7 +40,7 @@ class Retagging(msgspec.Struct, frozen=True):
     expected: int | None = None  # The number of bookmarks that the client has seen.
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the changed tags. A renamed tag keeps its place, others are added last."""
+        """Return the changed tags. A renamed tag keeps its place, new tags come last."""
         removed = {fold_tag(tag) for tag in self.remove}
         is_renaming = len(self.remove) == len(self.add) == 1
         changed: list[str] = []
@@ -72,7 +72,7 @@ class RetagReport(msgspec.Struct, omit_defaults=True):
     changed: int
     unchanged: int
     failed: list[FailedBookmark]
-    # Busy, Full or Unavailable, which ended the work. JSON omits None.
+    # The Busy, Full or Unavailable that ended the work early. JSON leaves out None.
     error: StorageError | None = None
 
     @classmethod
@@ -109,7 +109,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     query = Query(tags=members.get("tag", ()), search=members.get("q"))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
-        # The message is "tag or q is required, …".
+        # The client reads "tag or q is required, to select the bookmarks to change".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
@@ -149,10 +149,10 @@ def _parse_search(name: str, value: object) -> Search | None:
 
 
 def _parse_count(name: str, value: object) -> int:
-    if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # From a form.
+    if isinstance(value, str) and UP_TO_18_DIGITS.fullmatch(value):  # A form sends text.
         return int(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if value >= 0 and value % 1 == 0:  # JSON may have 3.0.
+        if value >= 0 and value % 1 == 0:  # JSON may contain 3.0.
             return int(value)
     raise Invalid([(name, "must be a whole number")])
 

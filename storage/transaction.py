@@ -109,7 +109,7 @@ class Transaction:
         return None
 
     def mint(self) -> str:
-        """Return an unused id with an unused number. Some clients know only numbers."""
+        """Return an unused id with an unused number. Some clients store only the number."""
         while True:
             id = self._minter.mint()
             number = number_of_id(id)

@@ -46,9 +46,9 @@ class _Progress(NamedTuple):
 
 
 class Trash:
-    """The files of deleted bookmarks.
+    """The files of deleted bookmarks, which are kept for `keep_deleted` days.
 
-    Files are kept for `keep_deleted` days, or for ever if that is None.
+    With None, files are kept for ever.
     """
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
@@ -90,17 +90,15 @@ class Trash:
         return bool(self._next_expired(self._tombstones()))
 
     def expire(self, folders: OpenFolders) -> None:
-        """Remove up to MAX_EXPIRED expired files from a locked folder.
-
-        After an error, expired files stay until the service is restarted.
-        """
+        """Remove up to MAX_EXPIRED expired files from a locked folder. Logs errors."""
         tombstones = self._tombstones()
         expired = self._next_expired(tombstones)
         if not expired:
             return
         last_sort_key = expired[-1].sort_key
         count = _count_up_to(last_sort_key, tombstones)
-        # Note the progress even if removing fails, so that not every write tries again.
+        # Files that cannot be removed are skipped until the service is restarted, so that
+        # not every write tries again.
         self._progress = _Progress(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:

@@ -58,7 +58,7 @@ class Watch:
     def __init__(
         self, folders: Sequence[Path], one_machine: bool = False
     ) -> None:
-        """Only the first folder must exist."""
+        """Only the first folder has to exist."""
         self._folders = [str(folder) for folder in folders]
         self._identities_when_opened: list[Identity | None] = [None] * len(folders)
         self._one_machine = one_machine
