@@ -160,6 +160,9 @@ def test_an_update_sets_what_is_sent_and_keeps_the_rest(app, post, data, method)
     before = file.stat().st_ino
     assert send(path, {"url": URI, "tag_names": ["b\xa0c"], "shared": True}).json == marked
     assert file.stat().st_ino == before
+    for names in (["d", "e"], ["e", "d"]):
+        send(path, {"url": URI, "tag_names": names})
+        assert stored(app)[0]["tags"] == [*names, "shared"]
 
 
 def test_put_needs_a_url_that_no_other_bookmark_has(app, post):

@@ -103,6 +103,28 @@ def test_the_page_of_a_new_bookmark_is_marked_as_the_current_one(app):
         assert page.header.find(attrs={"aria-current": "page"}).text == current
 
 
+@pytest.mark.parametrize("method, path, fields", [
+    ("GET", "/", {}), ("GET", "/tags", {}), ("GET", "/-/add", {}), ("GET", "/-/tools", {}),
+    ("GET", "/-/trash", {}), ("GET", "/-/similar", {}), ("GET", "/-/login", {}),
+    ("POST", "/-/add", {"uri": "no address"}), ("POST", "/-/restore", {"selected": "missing"}),
+    ("POST", "/-/selected", {"do": "read"}), ("POST", "/-/retag", {"tag": "x", "do": "add"}),
+])  # fmt: skip
+def test_every_page_counts_what_another_process_has_just_added(client, method, path, fields):
+    app = client(token="a-token-of-this-test")
+    other = client(token="a-token-of-this-test")
+    program = {"Authorization": "Bearer a-token-of-this-test"}
+    own_page = {**PAGE, "Sec-Fetch-Site": "same-origin"}
+    app.post("/-/login", {"token": "a-token-of-this-test"}, headers=own_page, status=303)
+    for count in (1, 2):  # The first page is also the first that needs the bookmarks.
+        unread = {"uri": f"x:{count}", "tags": ["unread"]}
+        other.post_json("/", unread, headers=program, status=201)
+        if method == "GET":
+            page = app.get(path, headers=own_page)
+        else:
+            page = app.post(path, fields, headers=own_page, status="*")
+        assert f"Unread {count}" in page.html.header.text
+
+
 def test_the_title_of_a_page_names_the_page_and_then_the_service(app, add):
     id = add("x:1", title="One")["id"]
     for path, title in (

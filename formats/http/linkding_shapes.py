@@ -157,15 +157,20 @@ def _new_description(sent: Document, stored: str) -> str:
 def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
     tags = list(stored)
     if "tag_names" in sent:
-        flag_tags = [tag for tag in stored if stores_flag(tag)]
-        tags = [*parse_tags(sent["tag_names"]), *flag_tags]
+        tags = _with_names(tags, list(parse_tags(sent["tag_names"])))
     for flag, tag in TAG_BY_FLAG.items():
         if flag in sent:
             is_set = sent[flag] in _TRUE_IN_JSON_OR_FORM
             tags = _with_flag_tag(tags, tag, is_set)
-    if sorted(tags) == sorted(stored):
-        return stored  # linkding's tags have no order.
     return tuple(tags)
+
+
+def _with_names(tags: list[str], names: list[str]) -> list[str]:
+    """Return the names and then the tags of flags. The same names change nothing."""
+    if names == [tag for tag in tags if not stores_flag(tag)]:
+        return tags
+    flag_tags = [tag for tag in tags if stores_flag(tag)]
+    return [*names, *flag_tags]
 
 
 def _with_flag_tag(tags: list[str], flag_tag: str, is_set: bool) -> list[str]:

@@ -60,8 +60,7 @@ def _apply_button(
     _raise_if_nothing_done(changes)
     # After a deletion, the page offers to put the bookmarks back.
     if changes.is_deletion or not changes.is_complete:
-        site = service.site_after_change(request)
-        return respond_changed(changes, site, fields.get("_list"))
+        return respond_changed(changes, service.site(request), fields.get("_list"))
     id = ""
     if len(ids) == 1:
         id = ids[0]

@@ -106,7 +106,7 @@ def import_file(service: Service, request: Request) -> Response:
     require(service.store.state())  # Refuse before the file is read.
     report = Importer(service.store, require).import_all(read_files(request))
     if format is formats.HTML:
-        return respond_page(import_report.write(report, service.site_after_change(request)))
+        return respond_page(import_report.write(report, service.site(request)))
     return respond_with(format.media_type, json.write_value(report))
 
 

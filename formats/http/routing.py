@@ -75,16 +75,13 @@ class Service:
             find_host_tags=self._find_host_tags,
         )
 
-    def site_after_change(self, request: Request) -> Site:
-        """Return the site for a page that reports a change. It counts the bookmarks anew."""
-        with suppress(StorageError):  # The page must be shown even if the store fails now.
-            self.store.refresh()
-        return self.site(request)
-
     def view(self, request: Request, parameters: Parameters = []) -> View:
         return View(self.site(request), parameters)
 
     def _count_unread(self) -> int:
+        """Count when a page is written, so that its number is not older than any change."""
+        with suppress(StorageError):  # The page must be shown even if the store fails now.
+            self.store.refresh()
         return self.store.count(UNREAD)
 
     def _find_host_tags(self, uri: str) -> Sequence[str]:
