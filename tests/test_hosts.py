@@ -99,6 +99,7 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
     hosts.get("/", headers=at(carol), status=404)
     for _ in range(3):  # The file system may use the inode of the removed folder again.
         (root / carol).mkdir()
+        (root / carol / "of-another-program").touch()
         assert uris(hosts, carol) == []
         hosts.post_json("/", {"uri": "x:z"}, headers=at(carol), status=201)
         shutil.rmtree(root / carol)

@@ -5,8 +5,10 @@ import os
 import re
 import stat
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -31,6 +33,25 @@ _SERVED_HOST = re.compile("[a-z0-9][a-z0-9.-]{0,247}")
 _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
 
 
+class _OpenFolder:
+    """The folder of a host, and its caches, which keep its store open.
+
+    While it is open, no folder that is made anew gets its inode.
+    """
+
+    def __init__(self, folder: Path, one_machine: bool, keep_deleted: int) -> None:
+        """Make missing subfolders. Raises OSError, Full or Unavailable."""
+        opened = ExitStack()
+        weakref.finalize(self, opened.close)
+        descriptor = opened.enter_context(files.open_folder(folder))
+        self.identity = _identity(os.fstat(descriptor))
+        self.caches = make_caches(Store(folder, one_machine, keep_deleted))
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
 class FolderCaches:
     """The folders that were used last, with their stores and caches. `get` is thread-safe."""
 
@@ -40,41 +61,26 @@ class FolderCaches:
         self._keep_deleted = keep_deleted
         self._lock = threading.Lock()
         # The folder that was used last is at the end.
-        self._caches: OrderedDict[Path, Caches] = OrderedDict()
+        self._opened: OrderedDict[Path, _OpenFolder] = OrderedDict()
 
     def get(self, folder: Path) -> Caches:
         """Return the caches of a folder, which keep its store open. Raises Unavailable."""
-        if _is_empty(folder):
-            self._forget(folder)
-        caches = self._caches.get(folder)
-        if caches is None:
-            caches = self._make(folder)
-        with self._lock:
-            # Another thread may have added the folder meanwhile.
-            caches = self._caches.setdefault(folder, caches)
-            self._caches.move_to_end(folder)
-            while len(self._caches) > self._max_open:
-                self._caches.popitem(last=False)
-        return caches
-
-    def _forget(self, folder: Path) -> None:
-        """Close the store of a folder that was emptied. Only a new store makes its subfolders."""
-        with self._lock:
-            self._caches.pop(folder, None)
-
-    def _make(self, folder: Path) -> Caches:
         try:
-            store = Store(folder, self._one_machine, self._keep_deleted)
-        except StorageError as error:
+            opened = self._opened.get(folder)
+            # If the folder was made anew, only a new store makes its subfolders.
+            if opened is None or opened.identity != _identity(os.lstat(folder)):
+                opened = _OpenFolder(folder, self._one_machine, self._keep_deleted)
+        except (StorageError, OSError) as error:
             raise Unavailable(_CANNOT_BE_USED_TEXT) from error
-        return make_caches(store)
-
-
-def _is_empty(folder: Path) -> bool:
-    try:
-        return not os.listdir(folder)
-    except OSError as error:
-        raise Unavailable(_CANNOT_BE_USED_TEXT) from error
+        with self._lock:
+            other = self._opened.get(folder)
+            if other and other.identity == opened.identity:
+                opened = other  # Another thread may have opened the folder meanwhile.
+            self._opened[folder] = opened
+            self._opened.move_to_end(folder)
+            while len(self._opened) > self._max_open:
+                self._opened.popitem(last=False)
+        return opened.caches
 
 
 _MakeApplication = Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
