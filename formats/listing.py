@@ -134,9 +134,14 @@ class Listing:
             # The feed lists bookmarks and deletions.
             count = max(count, self.selection.tombstone_count)
         offsets = offsets_of_pages(self.query.offset, limit, count)
+        return links_to_pages(self.address_before_offset, offsets)
+
+    @cached_property
+    def address_before_offset(self) -> str:
+        """The address of a page but for the number at its end."""
         parameters = known_parameters(self.view.parameters, _LIST_PARAMETERS)
-        parameters.append(("limit", str(limit)))
-        return links_to_pages(self.site.url + self.path, parameters, offsets)
+        parameters.append(("limit", str(self.query.limit)))
+        return before_offset(self.site.url + self.path, parameters)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -180,14 +185,17 @@ def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
     return offsets
 
 
-def links_to_pages(
-    address: str, parameters: Sequence[tuple[str, str | int]], offsets: Mapping[str, int]
-) -> dict[str, str]:
+def before_offset(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
+    """Return an address such as `/tags?q=x&offset=`, to be followed by an offset."""
+    return with_query(address, [*parameters, ("offset", "")])
+
+
+def links_to_pages(address_before_offset: str, offsets: Mapping[str, int]) -> dict[str, str]:
     """Return the addresses of pages by link relation."""
-    if not offsets:
-        return {}
-    before_offset = with_query(address, [*parameters, ("offset", "")])
-    return {relation: f"{before_offset}{offset}" for relation, offset in offsets.items()}
+    links = {}
+    for relation, offset in offsets.items():
+        links[relation] = f"{address_before_offset}{offset}"
+    return links
 
 
 def with_query(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:

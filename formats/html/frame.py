@@ -299,18 +299,23 @@ def changed_notice(values: Mapping[str, str]) -> str:
 
 
 def page_links(
-    links: Mapping[str, str], offset: int, limit: int, total: int, summary: str = ""
+    links: Mapping[str, str],
+    address_before_offset: str,
+    offset: int,
+    limit: int,
+    total: int,
+    summary: str = "",
 ) -> str:
     """Return the summary and links to other pages, of `limit` items each.
 
-    `links` has the addresses of the first, the previous and the next page by relation.
-    It is empty if there is only one page.
+    `links` has the addresses of the previous and the next page by relation. It is empty if
+    there is only one page.
     """
     html = ""
     if links:
         html = summary
         html += _step("Previous", "prev", links)
-        html += _numbers_html(links["first"], offset, limit, total)
+        html += _numbers_html(address_before_offset, offset, limit, total)
         html += _step("Next", "next", links)
     return f'<nav class="pages" aria-label="Pages">{html}</nav>\n'
 
@@ -321,18 +326,17 @@ def _step(label: str, relation: str, links: Mapping[str, str]) -> str:
     return f'<a class="button" href="{e(links[relation])}" rel={relation}>{label}</a>\n'
 
 
-def _numbers_html(first_address: str, offset: int, limit: int, total: int) -> str:
-    before_offset = e(first_address.removesuffix("0"))  # It ends with `offset=0`.
-    current = offset // limit + 1
-    last = math.ceil(total / limit)
+def _numbers_html(address_before_offset: str, offset: int, limit: int, total: int) -> str:
     html = ""
-    for number in page_numbers(current, last):
+    for number in page_numbers(offset // limit + 1, last=math.ceil(total / limit)):
         if number is None:
             html += "<span>…</span>\n"
-        elif number == current:
+            continue
+        page_offset = (number - 1) * limit
+        if page_offset == offset:
             html += f'<strong aria-current="page">{number:,}</strong>\n'
         else:
-            address = f"{before_offset}{(number - 1) * limit}"
+            address = e(f"{address_before_offset}{page_offset}")
             html += f'<a class="button" href="{address}">{number:,}</a>\n'
     return html
 

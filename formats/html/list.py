@@ -332,7 +332,12 @@ def _page_links(listing: Listing) -> str:
     query = listing.query
     summary = f"<p>{_total(listing)}</p>\n"
     return frame.page_links(
-        links, query.offset, query.limit or 0, listing.selection.total, summary
+        links,
+        listing.address_before_offset,
+        query.offset,
+        query.limit or 0,
+        listing.selection.total,
+        summary,
     )
 
 

@@ -16,7 +16,7 @@ from formats.http.problems import problem_of, raise_if_unfinished
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Route, Router, Service, path_of
-from formats.listing import Site, links_to_pages, offsets_of_pages, parse_number
+from formats.listing import Site, before_offset, links_to_pages, offsets_of_pages, parse_number
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Invalid
@@ -63,7 +63,7 @@ def _respond_page(
     others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
     address = service.site(request).url + path_of(request)
     offsets = offsets_of_pages(offset, limit, len(items))
-    links = links_to_pages(address, [*others, ("limit", limit)], offsets)
+    links = links_to_pages(before_offset(address, [*others, ("limit", limit)]), offsets)
     page = {
         "count": len(items),
         "next": links.get("next"),
