@@ -321,6 +321,26 @@ def test_the_form_of_another_site_is_not_kept(client):
         assert "typed" not in page.text and "Set-Cookie" not in page.headers
 
 
+@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "none"}], ids=str)
+def test_a_form_is_not_kept_if_the_browser_does_not_name_the_page_it_is_from(client, headers):
+    app = client()
+    headers = BROWSER | headers | {"Referer": "http://localhost/tags"}
+    page = app.post("/-/delete/a", {"_shown": "a:0"}, headers=headers, status=401)
+    assert "_shown" not in page.text and page.form["next"].value == "/tags"
+    sent = {"_shown": "a:0", "next": "/-/delete/a", "token": "wrong"}
+    page = app.post("/-/login", sent, headers=headers, status=401)
+    assert "_shown" not in page.text
+    app.post("/-/login", sent | {"token": TOKEN}, headers=headers, status=303)
+
+
+@pytest.mark.parametrize("headers", [
+    {"Sec-Fetch-Site": "same-origin"}, {"Origin": "http://localhost"},
+], ids=str)  # fmt: skip
+def test_a_form_is_kept_if_the_browser_names_a_page_of_this_service(client, headers):
+    page = client().post("/-/add", TYPED, headers=BROWSER | headers, status=401)
+    assert page.form["uri"].value == "https://a.example/"
+
+
 @pytest.mark.parametrize("path", ["/\xff", "//evil.example/", "/a\nb", '/"<b>', "", "/%2f"])
 def test_the_login_page_comes_for_any_address(client, path):
     app = client().app

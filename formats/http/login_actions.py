@@ -16,8 +16,8 @@ from formats.http.login_challenge import (
     LOGIN_PATH,
     MAX_LOGIN_FORM,
     check_target,
+    pending_fields,
     referring_page,
-    without_login_fields,
 )
 from formats.http.request import query_parameters, read_form
 from formats.http.response import (
@@ -54,22 +54,22 @@ def log_in(service: Service, request: Request) -> Response:
     site = service.site(request)
     fields = read_form(request, MAX_LOGIN_FORM)
     values = first_values(fields)
-    pending_fields = without_login_fields(fields)
+    pending = pending_fields(request, fields)
     target = check_target(values.get("next", ""))
     sent_token = values.get("token", "").strip().encode()
     token = find_token(sent_token, service.access_control.tokens)
     if token is None:
         service.access_control.failed_logins.log(client_address(request.environ))
-        return _refuse_token(site, target, pending_fields)
+        return _refuse_token(site, target, pending)
     response = see_other(site.url + target)
-    if pending_fields:
+    if pending:
         response.status = TEMPORARY_REDIRECT  # The browser sends all fields to the target.
     response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
     return response
 
 
-def _refuse_token(site: Site, target: str, pending_fields: Parameters) -> Response:
-    page = write_login_page(site, target, pending_fields, "This token is wrong.")
+def _refuse_token(site: Site, target: str, pending: Parameters) -> Response:
+    page = write_login_page(site, target, pending, "This token is wrong.")
     response = respond_with(HTML, page, "401 Unauthorized")
     response.headers["WWW-Authenticate"] = BEARER
     return response

@@ -14,6 +14,7 @@ from formats.html.login_page import write_login_page
 from formats.http.request import MAX_BODY, read_form
 from formats.http.response import HTTPError, Response, respond_with
 from formats.http.routing import path_of
+from formats.http.security import is_sent_by_own_page
 from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
@@ -28,20 +29,31 @@ _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
 def respond_login_page(request: Request, site: Site) -> Response:
-    pending_fields = _read_pending_fields(request)
+    pending = _read_pending_fields(request)
     target = _requested_page(request)
-    if request.method == "POST" and not pending_fields:
+    if request.method == "POST" and not pending:
         # No form can be sent again after the login, so return to the page with the form.
         target = referring_page(request, site)
-    return respond_with(HTML, write_login_page(site, target, pending_fields))
+    return respond_with(HTML, write_login_page(site, target, pending))
 
 
 def _read_pending_fields(request: Request) -> Parameters:
     is_form_of_page = request.method == "POST" and path_of(request).startswith("/-/")
     if is_form_of_page:
         with suppress(HTTPError, Malformed, Invalid):  # Files cannot be kept.
-            return without_login_fields(read_form(request, MAX_LOGIN_FORM))
+            return pending_fields(request, read_form(request, MAX_LOGIN_FORM))
     return []
+
+
+def pending_fields(request: Request, fields: Parameters) -> Parameters:
+    """Return the fields that are sent again after the login.
+
+    Old browsers do not name the page that has sent a form. It may be of another site, which
+    must not make the user delete something by logging in.
+    """
+    if not is_sent_by_own_page(request):
+        return []
+    return without_login_fields(fields)
 
 
 def without_login_fields(fields: Parameters) -> Parameters:

@@ -140,6 +140,17 @@ class AccessControl:
         return not path.startswith("/-/")
 
 
+def is_sent_by_own_page(request: Request) -> bool:
+    """Return whether the browser says that a page of this service has sent the request.
+
+    `AccessControl.check` has refused the request if it names another site.
+    """
+    fetch_site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
+    if fetch_site:
+        return fetch_site == "same-origin"
+    return "HTTP_ORIGIN" in request.environ
+
+
 def needs_no_bookmarks(path: str) -> bool:
     """Return whether this is a static file, the login or /health."""
     return _PATH_WITHOUT_BOOKMARKS.fullmatch(path) is not None
