@@ -32,8 +32,11 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
     yield write_page(entry.bookmark.title, content, site, heading=heading).encode()
 
 
-def write_existing(entry: Entry, site: Site, sent: BookmarkForm) -> str:
-    """Return the page for a sent uri that is stored already. It shows all that was sent."""
+def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool) -> str:
+    """Return the page for a sent uri that is stored already. It shows all that was sent.
+
+    `is_typed`: the user has typed it. Otherwise it comes from a page, as its selected text.
+    """
     link = title_link(entry.bookmark)
     date = date_html(entry.bookmark.created)
     notice = (
@@ -48,7 +51,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm) -> str:
     quote = ""
     description = sent.text("description").strip()
     if description not in entry.bookmark.description:
-        quote = editor.quote_checkbox(description)
+        quote = editor.quote_checkbox(description, is_checked=is_typed)
     parts = FormParts(notes=notes, quote_checkbox=quote, focus="tags")
     main = notice + editor.edit_form(site, _with_sent_tags(entry, sent), parts)
     main += editor.delete_form(site, entry, sent.list_query)

@@ -303,12 +303,13 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     return f'<fieldset class="choices">\n{legend}<div>\n{labels}</div>\n</fieldset>\n'
 
 
-def quote_checkbox(sent_description: str) -> str:
-    """Return a checked box that adds the description to the stored one."""
+def quote_checkbox(sent_description: str, is_checked: bool) -> str:
+    """Return a checkbox that adds the description to the stored one."""
+    checked = " checked" if is_checked else ""
     shown = e(cut(sent_description, _MAX_QUOTE_CHARACTERS))
     return (
         '<p class="choices"><label>'
-        f'<input type="checkbox" name="_quote" value="{e(sent_description)}" checked> '
+        f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
         f'<span>Add <q dir="auto">{shown}</q> to the description</span>'
         "</label></p>\n"
     )

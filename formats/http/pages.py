@@ -42,7 +42,7 @@ def show_add(service: Service, request: Request) -> Response:
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
     if existing:
-        return respond_page(write_existing(existing, view.site, form))
+        return respond_page(write_existing(existing, view.site, form, is_typed=False))
     return respond_page(write_add(form, view.site))
 
 
@@ -74,7 +74,7 @@ def add(service: Service, request: Request, sent: Fields) -> Response:
     with service.store.transaction() as transaction:
         existing = transaction.holder(fields["uri"])
         if existing:
-            page = write_existing(existing, service.site(request), form)
+            page = write_existing(existing, service.site(request), form, is_typed=True)
             return respond_page(page, "409 Conflict")
         entry = transaction.put(rules.create(fields, transaction.mint()))
     return _return_from(service, request, form, entry)

@@ -39,7 +39,7 @@ def test_the_selected_text_can_be_added_to_the_description(app, add, is_accepted
     id = add(URI, description="Saved <b>")["id"]
     query = {"uri": URI, "description": " Selected\r\n\"text\" <i> "}
     form = editor(app.get("/-/add", query, headers=PAGE, status=200))
-    assert form["description"].value == "Saved <b>" and form["_quote"].checked
+    assert form["description"].value == "Saved <b>" and not form["_quote"].checked
     form["_quote"].checked = is_accepted
     submit(form)
     expected = 'Saved <b>\n\nSelected\n"text" <i>' if is_accepted else "Saved <b>"
