@@ -71,10 +71,13 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[MultipartPa
     boundary = parameters.get("boundary")
     if not boundary:
         raise Malformed("The Content-Type of the multipart form has no boundary.")
-    size = len(body)
-    # The parser writes parts beyond these limits to temporary files. No part is that large.
+    no_limit = len(body)  # Beyond a limit, the parser writes parts to temporary files.
     parser = MultipartParser(
-        BytesIO(body), boundary, part_limit=size, spool_limit=size, memory_limit=size
+        BytesIO(body),
+        boundary,
+        part_limit=MAX_FIELDS + 1,
+        spool_limit=no_limit,
+        memory_limit=no_limit,
     )
     try:
         parts = list(islice(parser, MAX_FIELDS + 1))

@@ -275,9 +275,7 @@ class Follower:
         folder = self.folders.bookmarks
         if id in self._tombstone_files:
             folder = self.folders.tombstones
-        # Log a path that users know: `folder` may be /proc/self/fd/N/bookmarks.
-        real_folder = os.path.realpath(folder)
-        log.warning("%s/%s is skipped: %s", real_folder, id + SUFFIX, error)
+        log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
 
     def _forget_error(self, id: str) -> None:
         if self._find_error(id):
