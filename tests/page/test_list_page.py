@@ -82,10 +82,10 @@ def test_a_mouse_puts_back_a_bookmark_beside_its_title(browser):
 
 
 def test_a_phone_shows_all_controls_of_the_page_of_tags(browser, filled):
-    browser.use_screen(390, 300)
+    browser.use_screen(390, 160)
     browser.open("/tags")
     assert all(right(link) <= 374 for link in browser.all(".controls a"))
-    browser.leave(lambda: browser.open(browser.find(".rename").get_attribute("href")))
+    browser.leave(lambda: browser.open(browser.find("[href*='=web#']").get_attribute("href")))
     label = browser.find("label[for=rename]")
     script = "return arguments[0].getBoundingClientRect().top"
     assert browser.driver.execute_script(script, label) >= 0
