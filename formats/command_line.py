@@ -51,7 +51,7 @@ def configured_application(
     """Return the application as the environment configures it."""
     options = _parse(["serve"], make_app, make_host_app, version)
     # Without tokens, an application of one folder responds only to loopback names and its base
-    # URL, so other machines cannot use it. With --hosts, it would respond to every host name.
+    # URL, so other machines cannot use it. With --hosts, an application responds to every name.
     app = configure(options, is_private=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# A new file in place of /dev/stdout would break `>> FILE`, so these are written to directly.
+# A new file in place of /dev/stdout would break `>> FILE`, so standard output is written directly.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STDOUT_DESCRIPTOR = 1
 _STDIN_DESCRIPTOR = 0

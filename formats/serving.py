@@ -26,7 +26,7 @@ def serve(options: argparse.Namespace) -> int:
     _set_log_levels()
     wsgi_app = access_log.AccessLog(app) if options.access_log else app
     server = process.create_server(wsgi_app, host_name, port, options.trusted_proxy)
-    # For port 0, the kernel chooses a port. A server of several addresses does not name it.
+    # For port 0, the kernel chooses a port. A server of several addresses has no `effective_port`.
     port = getattr(server, "effective_port", port)
     print(f"Bookmarks are served at http://{host}:{port}/", file=sys.stderr, flush=True)
     _open(app)

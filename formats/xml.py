@@ -47,7 +47,7 @@ class Element(ElementTree.Element):
 
 
 class Builder:
-    """Builds the folders and entries of a document, and the elements inside them with `inner_tags`.
+    """Keeps the folders and entries of a document, and the elements with `inner_tags` inside them.
 
     Other elements are left out, but not what is inside them: `<title>A <b>B</b></title>` has the
     text `A B`.
@@ -105,7 +105,7 @@ class Builder:
 
 
 def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
-    # Expat copies the address into the name of each element.
+    # Expat copies the address into the name of each element, which could fill the memory.
     if address and len(address) > _MAX_NAMESPACE_CHARACTERS:
         limit = _MAX_NAMESPACE_CHARACTERS
         raise Malformed(f"XML with a namespace of over {limit} characters is refused.")

@@ -166,7 +166,7 @@ class _Table:
             if not _is_uri_certain(str(fields.get("uri", "")), row, self._delimiter):
                 return _skip(row, row.error)
             fields[NOTE] = row.error
-        # Some programs omit empty cells at the end.
+        # A short row with a uri is read: some programs omit empty cells at the end.
         elif len(row.cells) < len(self._names) and not _has_uri_on_one_line(fields):
             return _skip(row, f"has {len(row.cells)} cells, not {len(self._names)}")
         entry = entry_with_uri(row.first_line, fields)
@@ -190,7 +190,7 @@ class _Table:
 
 def _has_uri_on_one_line(fields: Fields) -> bool:
     uri = str(fields.get("uri", ""))
-    # Without its closing quotation mark, a uri goes on over the rows below.
+    # A uri without its closing quotation mark goes on over the rows below.
     return uri.strip() != "" and "\n" not in uri
 
 

@@ -93,7 +93,7 @@ def _from_number(text: str) -> str | None:
 
 def _seconds_of_microseconds(number: int) -> int:
     seconds = number // 1_000_000
-    # Chromium counts from 1601, and no other program writes so large numbers.
+    # Only Chromium, which counts from 1601, writes such large numbers.
     if seconds > SECONDS_FROM_1601_TO_1970:
         seconds -= SECONDS_FROM_1601_TO_1970
     return seconds
@@ -109,7 +109,7 @@ def _from_text(text: str) -> str | None:
         return date
     dates = [_parse_with(datetime.strptime, text, format) for format in _FORMATS]
     possible_dates = set(filter(None, dates))
-    # 02/01/2023 is January 2 or February 1, so it is not read.
+    # 02/01/2023 may mean January 2 or February 1, so no date is returned.
     if len(possible_dates) == 1:
         return possible_dates.pop()
     return None

@@ -66,7 +66,7 @@ _FORMATTING_TAGS = frozenset(
 class Token:
     """A tag and the text after the tag."""
 
-    name: str  # Such as `a` or `/dt`, or "" at the beginning of a part.
+    name: str  # Such as `a` or `/dt`, or "" between entries.
     line: int
     attributes: Mapping[str, str] = field(default_factory=dict)
     is_unclosed: bool = False  # The part ends before the `>` of the tag.
@@ -81,7 +81,7 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    A token without a name begins each part, and ends an entry whose end tag is missing.
+    A token without a name separates entries, because end tags may be missing.
     """
     line = 1
     for part in _split_into_parts(text):
@@ -177,7 +177,7 @@ def _unescape_entity(entity: re.Match[str]) -> str:
 
 
 def _character_of_number(number: int) -> str:
-    # The import reports a surrogate, or a NUL for a character that `html.unescape` drops.
+    # Invalid characters become a surrogate or NUL, which the import reports.
     if number in _SURROGATES:
         return chr(number)
     return html.unescape(f"&#{number};") or "\0"

@@ -45,7 +45,8 @@ _TRASH = "trash"  # Vivaldi and Opera
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# Browsers create folders only at the two outermost levels. A level is an object in an array.
+# Browsers create folders only at the two outermost levels. Each level adds 2 to the depth: an array
+# and an object.
 _DEPTH_OF_BROWSER_FOLDERS = 4
 _MAX_PARENTS = 20
 

@@ -129,7 +129,7 @@ class _Reader:
         is_title_of_file = heading is self._first_heading and heading.name == "h1"
         if is_title_of_file:  # Such as `<H1>Bookmarks</H1> <DL>`.
             return ()
-        # In most files, the <DL> at depth 0 contains all folders.
+        # Most files have an outer <DL>, so that their top-level folders are at depth 1, not 0.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, name, is_top_level)
 
@@ -180,7 +180,7 @@ def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:
 
 # --- Folders of browsers ---
 
-# Browsers mark the folders that they create, because the names differ by language.
+# Browsers mark the folders that they create, whose names differ by language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",

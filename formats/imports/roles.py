@@ -28,7 +28,7 @@ _NAMES = {
     "time": "time",  # A creation time in some exports, a duration in others.
     "ignored": "id guid uuid index type typecode parentid content.type",
 }
-# The first name counts: in GitHub's JSON, `html_url` is a page, and `url` an address of the API.
+# If a bookmark has several of these names, the first counts: GitHub's `html_url` rather than `url`.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "content.url",

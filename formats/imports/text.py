@@ -64,7 +64,8 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):
         line = line.strip()
         if line:
-            # A search in a line of megabytes would block other threads.
+            # A search in a line of megabytes would block other threads. The cut line is reported as
+            # too large.
             yield number, line[: MAX_ENTRY + 1]
 
 
