@@ -15,7 +15,7 @@ from pathlib import Path
 from storage.errors import Busy, Full, OutcomeUnknown, StorageError, Unavailable
 
 MAX_FILE_SIZE = 16 * 1024 * 1024
-ABANDONED_SECONDS = 3600.0  # A younger temporary file may still be written.
+ABANDONED_SECONDS = 3600.0
 SYNC_THREADS = 16
 
 # With O_NONBLOCK, opening a named pipe does not wait for its writer.
@@ -25,7 +25,6 @@ _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
-# FAT has no hard links.
 _ERRORS_WITHOUT_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _ERRORS_WITHOUT_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
@@ -121,10 +120,10 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """A new file without a name. A crash leaves nothing of it behind.
+    """A new file without a name, of which a crash leaves nothing behind.
 
-    Where the file system does not support that, the file has a temporary name. The end of
-    the `with` block discards an unpublished file. Methods raise Full or Unavailable.
+    On file systems that require a name, the file has a temporary name. The end of the `with`
+    block discards an unpublished file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:

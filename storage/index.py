@@ -283,7 +283,6 @@ def count_tags(
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    # Sorting pairs with negative counts is faster than sorting with a key function.
     order = sorted((-count, tag) for tag, count in counts.items())
     return [(tag, -negative) for negative, tag in order]
 

@@ -224,7 +224,6 @@ def _set_text(entry: Entry) -> str:
     decoded_uri = unquote(bookmark.uri)
     if decoded_uri != bookmark.uri:
         fields.append(decoded_uri)
-    # No searched word has a line break, so none matches the end of one field together with
-    # the beginning of the next.
+    # No searched text has a line break, so no match extends over two fields.
     entry.text = "\n".join(map(fold_text, fields))
     return entry.text

@@ -87,7 +87,8 @@ class Transaction:
         try:
             entry = self.find(id)
         except Gone:
-            # Sync the tombstone before reporting it: an earlier sync may have failed.
+            # Sync the tombstone before the client learns of the deletion, because an
+            # earlier sync may have failed.
             self._sync_tombstone(id)
             raise
         if entry is None:
@@ -193,8 +194,8 @@ class Transaction:
             bookmark_files = [staged.descriptor for staged in bookmarks.values()]
             bookmark_files += self._open_unchanged(opened)
             tombstone_files = [staged.descriptor for staged in tombstones.values()]
-            # The content is synced before the files have names: after a power cut, no file
-            # with a name lacks its content.
+            # Sync the content before the files get names, so that a power cut leaves no
+            # name without content.
             files.sync(bookmark_files + tombstone_files)
             if bookmark_files:
                 self._sync_folder_later(self.folders.bookmarks, bookmark_files)

@@ -79,7 +79,6 @@ class Trash:
         found = []
         for tombstone in tombstones:
             path = self._follower.folders.bookmarks / (tombstone.id + SUFFIX)
-            # Files that cannot be used are not shown.
             with suppress(FileNotFoundError, files.BadFile, Invalid):
                 data, _ = files.read(path)
                 bookmark = decode_bookmark(tombstone.id, data)

@@ -97,8 +97,8 @@ class Watch:
 
     def _open(self) -> None:
         self.close()
-        # Read the identities before the folders are watched: if a folder is replaced in
-        # between, the next call notices another identity.
+        # The identities are read before the folders are watched, so that the next call
+        # notices a folder that was replaced in between.
         self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
             raise Unavailable(
