@@ -235,13 +235,16 @@ def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width)
 
 def test_in_a_wide_window_the_bar_is_one_row_as_wide_as_a_checked_item(browser, filled):
     browser.use_screen(1280)
-    for path, box in {"/": ".list [name=selected]", "/tags": ".cloud [name=tag]"}.items():
+    for path, checkbox, margin in (
+        ("/", ".list [name=selected]", 56),  # The checkboxes are inside the bar.
+        ("/tags", ".cloud [name=tag]", 16),
+    ):
         browser.open(path)
-        browser.find(box).click()
+        browser.find(checkbox).click()
         bar = browser.find(".bar")
         column = browser.find(".head").rect
         assert bar.size["height"] < 64
-        assert bar.rect["x"] == column["x"] - 56  # The checkboxes are inside it.
+        assert bar.rect["x"] == column["x"] - margin
         assert right(bar) == column["x"] + column["width"] + 16
         assert right(browser.find(".bar .wrong")) <= browser.find(".bar .more").rect["x"]
         assert browser.find(".bar .combo").size["width"] >= 200
@@ -264,8 +267,9 @@ def test_nothing_shows_below_the_bar(browser, filled, width):
 def test_in_a_low_window_the_button_of_a_form_stays_in_sight(browser, filled):
     browser.use_screen(1280, 500)
     browser.open(f"/-/add?uri={SAMPLES[0][0]}&tags=new&description=More")
-    save = browser.find(".editor .primary").rect
+    save, delete = browser.find(".editor .primary").rect, browser.find(".delete button").rect
     assert save["y"] + save["height"] <= 500
+    assert save["y"] == delete["y"]
 
 
 @pytest.mark.parametrize("width", [1100, 1280])
@@ -318,14 +322,15 @@ def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
         assert browser.driver.execute_script(script, control), control.text
 
 
-def test_the_actions_open_in_their_row_on_a_wide_touch_screen(browser, filled):
+def test_the_actions_open_beside_their_button_on_a_wide_touch_screen(browser, filled):
     browser.use_screen(768)
     browser.open()
     for item in browser.all(".list > li")[:3]:
-        item.find_element("css selector", ".more").click()
-        actions = browser.find(".actions:popover-open").rect
-        assert abs(actions["y"] - item.rect["y"]) < 10
-        assert actions["x"] + actions["width"] <= 768
+        button = item.find_element("css selector", ".more")
+        button.click()
+        actions = browser.find(".actions:popover-open")
+        assert abs(actions.rect["y"] - item.rect["y"]) < 10
+        assert right(actions) <= button.rect["x"] + 1 and actions.size["height"] <= 50
         browser.press(Keys.ESCAPE)
 
 
