@@ -660,6 +660,19 @@ def test_without_inotify_a_file_that_has_just_changed_is_read_again(a, tmp_path,
         titles(other)
 
 
+def test_without_inotify_a_file_that_gets_its_old_time_back_is_seen(a, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
+    other = Store(tmp_path)
+    assert titles(other) == {"a": "A"}
+    path = tmp_path / "bookmarks" / "a.json"
+    modified = path.stat().st_mtime_ns
+    time.sleep(0.02)  # The kernel's clock has steps of up to 10 ms.
+    path.write_bytes(path.read_bytes().replace(b'"A"', b'"B"'))
+    os.utime(path, ns=(modified, modified))
+    assert titles(other) == {"a": "B"}
+
+
 # --- Forked processes ---
 
 
