@@ -268,7 +268,6 @@ def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) 
 
 
 def clean_value(name: str, value: object) -> Any:
-    """Check and normalize a value. Raises Invalid."""
     return clean({name: value})[name]
 
 

@@ -166,7 +166,8 @@ class Follower:
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
             return self._tombstone_files.find_changed()
-        return list(self._tombstone_files)  # Git removes empty folders.
+        # Git removes empty folders, so all tombstones are gone.
+        return list(self._tombstone_files)
 
     def _ids_of_events(self, file_names: Sequence[str]) -> list[str]:
         ids: list[str] = []

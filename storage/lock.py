@@ -105,9 +105,9 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    The holder has locked the folder `bookmarks` with flock. To get there, a process first
-    locks the folder `data`, then `bookmarks`, then unlocks `data`. A holder that asks again
-    at once waits for `data`, so it cannot overtake the process that has locked `data`.
+    A process locks the folder `data` with flock, then the folder `bookmarks`, and unlocks
+    `data`. While it holds `bookmarks`, the next process keeps `data` locked. A holder that
+    asks again at once has to wait for `data`, so it cannot overtake the next process.
     """
 
     def __init__(self) -> None:

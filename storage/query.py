@@ -56,7 +56,6 @@ def parse_query(parameters: Sequence[tuple[str, str]], page_size: int | None = N
 
 
 def require_short(values: Sequence[str]) -> None:
-    """Raise BadQuery if searches or tags are too long."""
     lengths = [len(value.encode("utf-8", "surrogatepass")) for value in values]
     if max(lengths, default=0) > MAX_BYTES or sum(lengths) > MAX_TOTAL_BYTES:
         raise BadQuery(
@@ -66,7 +65,6 @@ def require_short(values: Sequence[str]) -> None:
 
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Map each name to its first value."""
     return dict(reversed(parameters))  # dict keeps the last value of a name.
 
 

@@ -52,7 +52,6 @@ class Retagging(msgspec.Struct, frozen=True):
         return unique_tags([*changed, *self.add])
 
     def require_expected(self, matched: int) -> None:
-        """Raise PreconditionFailed if another number was expected."""
         if self.expected is not None and self.expected != matched:
             matching = f"{matched:,} bookmarks match"
             if matched == 1:

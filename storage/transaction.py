@@ -155,13 +155,14 @@ class Transaction:
     ) -> Entry:
         content = encode(bookmark, previous_content)
         entry = new_entry(bookmark, digest(content), time.time())
-        # Two bookmarks may have one uri after a merge by git. Both may keep the uri.
+        # After a merge by git, two bookmarks may have the same uri. Their other fields can
+        # still be changed.
         if before is None or before.uri_key != entry.uri_key:
             self._require_free_uri(entry)
         stored = before
         earlier_put = self._put_by_id.get(bookmark.id)
         if earlier_put:
-            # `before` is the earlier put of this transaction, which is not on disk yet.
+            # `before` was put by this transaction and is not on disk yet.
             stored = earlier_put.stored
         self._put_by_id[bookmark.id] = _Put(entry, content, stored)
         self._put_id_by_uri_key[entry.uri_key] = bookmark.id
@@ -307,7 +308,7 @@ class Transaction:
         self._read_unchanged(found)
 
     def _read_unchanged(self, found: Entry) -> bytes:
-        """Return a file's content. Raises Busy if the file is not as it was found."""
+        """Return the content of a file. Raises Busy if the file has changed since `find`."""
         name = found.bookmark.id + SUFFIX
         with suppress(FileNotFoundError, files.BadFile):
             content, _ = files.read(name, self.folders.bookmarks)

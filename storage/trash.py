@@ -28,7 +28,6 @@ _SECONDS_PER_DAY = 86_400
 
 
 def check_keep_deleted(days: int) -> None:
-    """Raise Invalid for a negative number."""
     if days < 0:
         raise Invalid([("keep_deleted", "must be 0 days or more")])
 
