@@ -144,11 +144,12 @@ def _not_reached_html(changes: ChangedBookmarks) -> str:
     if not changes.ended_by:
         return ""
     reason = e(people_detail(str(changes.ended_by)))
-    html = ""
-    if changes.unknown_count:
-        number = frame.number_of_bookmarks(changes.unknown_count)
-        html += f"<p>{number} not known to be {changes.participle}: {reason}</p>\n"
+    left = frame.number_of_bookmarks(changes.left_count)
+    if not changes.unknown_count:
+        return f"<p>{left} left alone: {reason}</p>\n"
+    unknown = frame.number_of_bookmarks(changes.unknown_count)
+    html = f"<p>{unknown} not known to be {changes.participle}: {reason}</p>\n"
     if changes.left_count:
-        number = frame.number_of_bookmarks(changes.left_count)
-        html += f"<p>{number} left alone: {reason}</p>\n"
+        # The reason says that the change may be stored, which is not so here.
+        html += f"<p>{left} left alone after this error.</p>\n"
     return html
