@@ -15,7 +15,7 @@ from storage.index import Entry, Index, Item, State, TombstoneEntry
 from storage.known_files import SUFFIX, File, KnownFiles, id_of
 from storage.record import decode_bookmark, decode_tombstone
 from storage.uri import uri_key
-from storage.watch import Watch
+from storage.watch import Event, Watch
 
 log = logging.getLogger("bookmarks")
 
@@ -48,7 +48,7 @@ class Follower:
     def reset(self) -> None:
         """Drop the index and the watch. The next refresh reads all files."""
         self.watch.close()
-        self._must_compare_files = False
+        self._must_compare_files = True
         self._forget_files()
 
     def _forget_files(self) -> None:
@@ -97,16 +97,40 @@ class Follower:
                 ids.append(id)
         return ids
 
+    def is_up_to_date(self) -> bool:
+        """Return whether no file has changed since the last refresh.
+
+        Callers need not hold `mutex`.
+        """
+        if self.watch.may_have_changed():
+            return False
+        # Another thread's `refresh` sets this flag before it reads the events, so the flag
+        # must be read after asking for events.
+        return not (self._must_compare_files or self._is_retry_due())
+
     def refresh(self) -> Index:
         """Read all changed files, and return the index."""
-        try:
-            events = self.watch.read_events()
-            if events != [] or self._must_compare_files or self._is_retry_due():
-                self._read_changed_files(events)
-        except BaseException:
-            self._must_compare_files = True
-            raise
+        must_compare_files = self._must_compare_files
+        # After an error, the flag stays set, because the events are lost.
+        self._must_compare_files = True
+        events = self.watch.read_events()
+        if self.folder_identity != self.watch.first_folder_identity:
+            self._forget_files()
+        if must_compare_files or events is None:
+            self._note_ctimes_of_folders()
+            self._read_and_retry(self._compare_files())
+        elif events or self._is_retry_due():
+            self._note_ctimes_of_folders()
+            self._read_and_retry(self._ids_of_events(events))
+        self._must_compare_files = False
         return self.index
+
+    def refresh_bookmark(self, id: str) -> None:
+        """Read the files of at least this id if they have changed."""
+        if self.watch.lacks_inotify:
+            self.read_again(id)  # `refresh` would compare all files.
+        else:
+            self.refresh()
 
     def require_readable(self) -> None:
         """Raise Unavailable if every bookmark is unreadable.
@@ -121,28 +145,24 @@ class Follower:
     def read_again(self, id: str) -> None:
         """Read the files of an id, even if no event names them."""
         self._note_ctimes_of_folders()
+        self._tombstone_files.look_for(id)
         self._update_index([id])
 
-    def _read_changed_files(self, events: Sequence[str] | None) -> None:
-        if self.folder_identity != self.watch.first_folder_identity:
-            self._forget_files()
-        # Note the folders' ctimes before reading files: a change during the reading gives a
-        # folder a later ctime, so that the next refresh changes `state`.
-        self._note_ctimes_of_folders()
-        if events is None or self._must_compare_files:
-            changed = self._compare_files()
-        else:
-            changed = self._ids_of_events(events)
+    def _read_and_retry(self, ids: list[str]) -> None:
         if self._is_retry_due():
             self._retry_at = time.monotonic() + RETRY_SECONDS
-            changed.extend(self._unreadable)
-        self._update_index(changed)
-        self._must_compare_files = False
+            ids.extend(self._unreadable)
+        self._update_index(ids)
 
     def _is_retry_due(self) -> bool:
         return bool(self._unreadable) and time.monotonic() >= self._retry_at
 
     def _note_ctimes_of_folders(self) -> None:
+        """Call this before reading files.
+
+        A change during the reading gives a folder a later ctime than the noted one, so that
+        the next refresh changes `state`.
+        """
         bookmarks, tombstones = self.folders
         with files.translate_disk_errors(_READ_PROBLEM):
             if tombstones.exists():
@@ -169,23 +189,20 @@ class Follower:
         # Git removes empty folders, so all tombstones are gone.
         return list(self._tombstone_files)
 
-    def _ids_of_events(self, file_names: Sequence[str]) -> list[str]:
+    def _ids_of_events(self, events: Sequence[Event]) -> list[str]:
         ids: list[str] = []
-        for file_name in set(file_names):
-            ids += self._ids_of_event(file_name)
-        for id in ids:
-            # An event does not say whether the file is a bookmark or a tombstone.
-            self._tombstone_files.expect(id)
+        for event in set(events):
+            if not event.file_name:
+                # The folder itself has changed. New permissions may have made files readable.
+                ids += [*self._unreadable, *self._invalid]
+                continue
+            id = id_of(event.file_name)
+            if id is None:
+                continue
+            ids.append(id)
+            if event.folder == str(self.folders.tombstones):
+                self._tombstone_files.expect(id)
         return ids
-
-    def _ids_of_event(self, file_name: str) -> list[str]:
-        if not file_name:
-            # The folder itself has changed. New permissions may have made files readable.
-            return [*self._unreadable, *self._invalid]
-        id = id_of(file_name)
-        if id is None:
-            return []
-        return [id]
 
     def _update_index(self, ids: Sequence[str]) -> None:
         changed: dict[str, Item | None] = {}

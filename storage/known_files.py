@@ -43,6 +43,11 @@ class KnownFiles:
         """Note that a file may be new or changed."""
         self._signatures[id] = _UNKNOWN
 
+    def look_for(self, id: str) -> None:
+        """Note a file if it exists."""
+        if os.path.lexists(f"{self._folder}/{id}{SUFFIX}"):
+            self.expect(id)
+
     def read(self, id: str) -> File | None:
         """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
         began_ns = time.time_ns()

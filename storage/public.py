@@ -38,6 +38,16 @@ class PublicFollower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
+    def is_up_to_date(self) -> bool:
+        return self._follower.is_up_to_date()
+
+    def refresh_bookmark(self, id: str) -> None:
+        if id in self.index.items:
+            self._follower.refresh_bookmark(id)
+        else:
+            # The time that a request takes must not show which bookmarks are private.
+            self._follower.refresh()
+
     def refresh(self) -> Index:
         index = self._follower.refresh()
         if not index.has_private_items:

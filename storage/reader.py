@@ -26,7 +26,7 @@ class Reader:
     def get(self, id: str) -> Entry:
         """Return the bookmark of this id. Raises NotFound, Gone or Unreadable."""
         with self._follower.mutex:
-            self._follower.refresh()
+            self._follower.refresh_bookmark(id)
             entry = self._follower.find(id)
         if entry is None:
             raise NotFound(id)
@@ -94,11 +94,19 @@ class Reader:
         """A counter of all changes."""
         return self._follower.change_count
 
-    def refresh(self) -> int:
-        """Read all changed files, and return `change_count`."""
+    def has_changed(self, change_count: int) -> bool:
+        """Return whether anything has changed since this count. Raises Unavailable.
+
+        Does not wait for other threads.
+        """
+        if not self._follower.is_up_to_date():
+            return True
+        return self._follower.change_count != change_count
+
+    def refresh(self) -> None:
+        """Read all changed files. Raises Unavailable."""
         with self._follower.mutex:
             self._follower.refresh()
-            return self._follower.change_count
 
     def count(self, tag: str) -> int:
         with self._follower.mutex:

@@ -11,6 +11,7 @@ import termios
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from storage import files
 from storage.errors import Unavailable
@@ -52,6 +53,13 @@ _NO_INOTIFY_TEXT = (
 Identity = tuple[int, int]  # The device and inode of a folder.
 
 
+class Event(NamedTuple):
+    """A change of a file, or of the folder itself if the name is empty."""
+
+    folder: str
+    file_name: str
+
+
 class Watch:
     """Watch folders by inotify, if possible."""
 
@@ -63,17 +71,18 @@ class Watch:
         self._identities_when_opened: list[Identity | None] = [None] * len(folders)
         self._one_machine = one_machine
         self._inotify: INotify | None = None
-        self.is_impossible = False  # Whether the last attempt to open inotify failed.
+        self._folder_by_descriptor: dict[int, str] = {}
+        # Whether the last attempt to use inotify failed. `read_events` tries again.
+        self.lacks_inotify = False
 
     @property
     def first_folder_identity(self) -> Identity | None:
         return self._identities_when_opened[0]
 
-    def read_events(self) -> list[str] | None:
-        """Return the names of the files that have changed since the last call.
+    def read_events(self) -> list[Event] | None:
+        """Return the changes since the last call, or None if some are unknown.
 
-        The name "" means one of the folders itself. Returns None if some changes are
-        unknown. Raises Unavailable.
+        Raises Unavailable.
         """
         if self._inotify is None or self._is_folder_replaced():
             self._open()
@@ -81,13 +90,23 @@ class Watch:
         size = _size_of_queue(self._inotify)
         if size == 0:
             return []
-        names = []
+        events = []
         for event in parse_events(os.read(self._inotify.fileno(), size)):
             if event.mask & _EVENTS_LOST:
                 self._open()
                 return None
-            names.append(event.name)
-        return names
+            events.append(Event(self._folder_by_descriptor[event.wd], event.name))
+        return events
+
+    def may_have_changed(self) -> bool:
+        """Return whether a file may have changed. Thread-safe. Raises Unavailable."""
+        inotify = self._inotify  # Another thread may set `_inotify` to None.
+        if inotify is None or self._is_folder_replaced():
+            return True
+        try:
+            return _size_of_queue(inotify) > 0
+        except (OSError, ValueError):  # Another thread has closed `inotify`.
+            return True
 
     def _is_folder_replaced(self) -> bool:
         return self._read_identities() != self._identities_when_opened
@@ -109,7 +128,7 @@ class Watch:
         except OSError as error:
             self.close()
             warn_once(_NO_INOTIFY_TEXT.format(error.strerror))
-        self.is_impossible = self._inotify is None
+        self.lacks_inotify = self._inotify is None
 
     def _watch_existing_folders(self) -> None:
         existing = [folder for folder in self._folders if os.path.lexists(folder)]
@@ -120,7 +139,8 @@ class Watch:
         # Without a finalizer, the garbage collector would warn of an open file.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for folder in existing:
-            self._inotify.add_watch(folder, _FOLDER_EVENTS)
+            descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
+            self._folder_by_descriptor[descriptor] = folder
 
     def close(self) -> None:
         """Stop watching until the next `read_events`."""

@@ -2,12 +2,14 @@
 
 import json
 import random
+import threading
 import tracemalloc
 
 import pytest
 import webtest
 from webob import Request
 
+import storage.store
 from bookmarks import make_app
 from formats.http import cache
 from formats.http.cache import ResponseCache
@@ -98,8 +100,8 @@ class FakeStore:
     def __init__(self):
         self.change_count = 0
 
-    def refresh(self):
-        return self.change_count
+    def has_changed(self, change_count):
+        return change_count != self.change_count
 
 
 def response(body=b"", headers=()):
@@ -118,6 +120,18 @@ def test_a_response_is_made_again_only_after_a_change():
         store.change_count = change_count
         responses.get(Request.blank("/"), False, make)
     assert len(made) == 2
+
+
+def test_a_cached_response_waits_for_no_reading_or_writing_request(data, app, add, inotify):
+    add("x:a")
+    for _ in range(2):
+        app.get("/")
+    (store,) = [store for store in storage.store._STORES if store._folder == data]
+    request = threading.Thread(target=app.get, args=("/",))
+    with store._follower.mutex:
+        request.start()
+        request.join(10)
+        assert not request.is_alive()
 
 
 def test_a_response_is_not_cached_if_the_store_changes_while_it_is_made():

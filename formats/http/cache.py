@@ -55,7 +55,7 @@ class ResponseCache:
         if key is None:
             return make_response(request)
         cached = self._responses.get(key)
-        if cached and cached.change_count == self.store.refresh():
+        if cached and not self.store.has_changed(cached.change_count):
             return cached.response
         # If the store changes while the response is made, the next request sees another count
         # than this one, and makes the response again.

@@ -107,6 +107,12 @@ def delete_a(folder):
     folder.delete(folder.get("a"))
 
 
+def test_a_transaction_sees_a_deletion_by_another_program(store, a, tmp_path):
+    with pytest.raises(Gone), store.transaction() as folder:
+        (tmp_path / "tombstones" / "a.json").write_bytes(encode(Tombstone("a", NOW)))
+        folder.get("a")
+
+
 @pytest.mark.parametrize("change", [update_a, delete_a])
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_a_file_that_another_program_changes_during_a_transaction_stays_so(
@@ -238,6 +244,21 @@ def test_an_error_of_one_file_affects_only_its_bookmark(
     assert titles(other) == {"a": "A", "b": "New", "c": "C"}
 
 
+def test_a_failing_folder_of_tombstones_hides_no_bookmark(store, a, tmp_path, monkeypatch, inotify):
+    read = files.read
+
+    def fail_or_read(path, *folder):
+        if str(path).startswith(str(tmp_path / "tombstones")):
+            raise files.ReadFailed("cannot be read")
+        return read(path, *folder)
+
+    monkeypatch.setattr(files, "read", fail_or_read)
+    put_bookmark(store, bookmark("b"))
+    put_bookmark(store, with_title(a, "B"), a)
+    assert store.get("a").bookmark.title == "B"
+    assert titles(store).keys() == {"a", "b"}
+
+
 @pytest.mark.parametrize("number", ERRORS_OF_ALL_FILES, ids=errno.errorcode.get)
 def test_an_error_of_the_whole_system_makes_no_file_unreadable(
     store, a, tmp_path, fail_to_open, number, caplog
@@ -266,7 +287,8 @@ def test_a_bookmark_that_was_read_stays_while_its_file_cannot_be_read(
     fault = fail_to_open(errno.EIO, "a")
     os.utime(tmp_path / "bookmarks" / "a.json")
     for one in each:
-        change_count = one.refresh()
+        one.refresh()
+        change_count = one.change_count
         assert titles(one) == {"a": "A", "b": "B"}
         with pytest.raises(Unreadable):
             one.get("a")
@@ -633,10 +655,13 @@ def test_without_inotify_a_request_compares_all_files_at_most_twice(tmp_path, mo
     monkeypatch.setattr(known_files.KnownFiles, "find_changed", count_and_compare)
     app = webtest.TestApp(make_app(tmp_path))
     id = app.post_json("/", {"uri": "x:1"}).json["id"]
+    app.get("/")
+    compared.clear()
+    assert app.get(f"/{id}").json["title"] == app.get(f"/{id}/title").text == "x:1"
+    assert compared == []
     for request in [
         lambda: app.get("/"),
         lambda: app.get("/", headers={"Accept": "text/html"}),
-        lambda: app.get(f"/{id}?format=json"),
         lambda: app.get(f"/{id}?format=html"),
         lambda: app.post_json("/", {"uri": "x:2"}),
         lambda: app.post_json(f"/{id}", {"title": "B"}),
@@ -644,7 +669,7 @@ def test_without_inotify_a_request_compares_all_files_at_most_twice(tmp_path, mo
     ] * 2:
         compared.clear()
         request()
-        assert 1 <= len(compared) / 2 <= 2  # Of both folders.
+        assert len(compared) / 2 <= 2  # Of both folders.
     put_bookmark(Store(tmp_path), bookmark("other"))
     assert "other" in [one["id"] for one in app.get("/").json]
     assert "other" in app.get("/", headers={"Accept": "text/html"})
