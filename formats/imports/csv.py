@@ -163,7 +163,7 @@ class _Table:
         self._count_unused(row.cells)
         fields = self._fields_of_cells(row.cells)
         if row.error:
-            if not _is_uri_certain(str(fields.get("uri", "")), row, self._delimiter):
+            if not self._has_whole_uri(row, str(fields.get("uri", ""))):
                 return _skip(row, row.error)
             fields[NOTE] = row.error
         # A short row with a uri is read: some programs omit empty cells at the end.
@@ -173,6 +173,19 @@ class _Table:
         if entry.skip_reason:
             return _skip(row, entry.skip_reason)
         return entry
+
+    def _has_whole_uri(self, row: _Row, uri: str) -> bool:
+        """Return whether the uri is the whole text of a cell, bare or in its quotation marks.
+
+        For a row with a misplaced mark, which may join or cut cells: `T,"a:1,x` → `a:1,x`.
+        """
+        if not URI.fullmatch(uri) or '"' in uri:
+            return False
+        raw_cells = _raw_cells(row.text, self._delimiter)
+        for name, raw_cell in zip(self._names, raw_cells, strict=False):
+            if role_of(name) == "uri" and _without_outer_marks(raw_cell) == uri:
+                return True
+        return False
 
     def _count_unused(self, cells: Sequence[str]) -> None:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
@@ -194,23 +207,22 @@ def _has_uri_on_one_line(fields: Fields) -> bool:
     return uri.strip() != "" and "\n" not in uri
 
 
-def _is_uri_certain(uri: str, row: _Row, delimiter: str) -> bool:
-    """Return whether the uri is a whole cell, in a row with a misplaced quotation mark.
+def _raw_cells(text: str, delimiter: str) -> Iterator[str]:
+    """Split a row at its delimiters, but not those in quotation marks, and keep the marks.
 
-    A whole cell stands between two delimiters, with or without quotation marks around the uri:
-
-    row             the uri read    certain
-    a:1,"open       a:1             yes
-    "a:1","open     a:1             yes
-    "a:1"x,T        a:1x            no
-    T,"a:1,x        a:1,x           no
+    `"a,b"c,d` → `"a,b"c` and `d`.
     """
-    if not URI.fullmatch(uri):
-        return False
-    text = f"{delimiter}{row.text.strip()}{delimiter}"
-    cell = f"{delimiter}{uri}{delimiter}"
-    quoted_cell = f'{delimiter}"{uri}"{delimiter}'
-    return cell in text or quoted_cell in text
+    quoted_part = '"[^"]*(?:""[^"]*)*"?'
+    raw_cell = f"((?:{quoted_part})?[^{delimiter}]*)[{delimiter}]?"
+    for match in re.finditer(raw_cell, text):
+        yield match[1]
+
+
+def _without_outer_marks(raw_cell: str) -> str:
+    text = raw_cell.strip()
+    if len(text) > 1 and text.startswith('"') and text.endswith('"'):
+        return text[1:-1].strip()
+    return text
 
 
 def _skip(row: _Row, reason: str) -> ImportedEntry:

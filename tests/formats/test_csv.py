@@ -184,6 +184,9 @@ def test_the_rows_after_a_misplaced_quote_are_read(rows, outcomes):
         ('a:1,"x"y,z', "xy", ["z"]),
         ('a:1,T,"a"b,c"', "T", ["ab"]),
         ('"a:1","My "best" page","z"', 'My best" page"', ["z"]),
+        (' a:1 ,"x"y', "xy", []),
+        ('"a:1 ","x"y', "xy", []),
+        ('"a:1","x" , z', "x", ["z"]),
     ],
 )
 def test_a_misplaced_quotation_mark_costs_no_bookmark_and_is_named(app, row, title, tags):
@@ -197,7 +200,9 @@ def test_a_misplaced_quotation_mark_costs_no_bookmark_and_is_named(app, row, tit
     assert (stored["title"], stored["tags"]) == (title, tags)
 
 
-@pytest.mark.parametrize("row", ['"a:1,T,x', 'T,"a:1', '"a:1"x,T', 'a"1,"T', '"a:1"x,T,a:1'])
+@pytest.mark.parametrize("row", [
+    '"a:1,T,x', 'T,"a:1', '"a:1"x,T', 'a"1,"T', '"a:1"x,T,a:1', 'T,"a:1""',
+])  # fmt: skip
 def test_a_row_with_a_misplaced_quotation_mark_needs_a_certain_uri(row):
     for text in (f"url,title,tags\n{row}", f"url,title,tags\n{row}\n"):
         (entry,) = read(text)
