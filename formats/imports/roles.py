@@ -31,7 +31,7 @@ _NAMES = {
 # If a bookmark has several of these names, the first counts: GitHub's `html_url` rather than `url`.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
-    "content.url",
+    "contenturl content.url",
     "title": "customtitle title name giventitle resolvedtitle websitetitle content.title",
     "created": "importdate starredat created createdat createdon createdtime creationdate "
     "creationtime createtime datecreated timecreated dateadded timeadded added addedat addedon "

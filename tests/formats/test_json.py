@@ -128,6 +128,7 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
     ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
     ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
     ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
+    ({"contentUrl": "a:b"}, {}),
     ({"Link": "a:b", "Title": "T"}, {"title": "T"}),
     ({"url": "a:b", "name": "N", "comments": 5, "folder": 5, "roots": [1]}, {"title": "N"}),
     ({"url": "a:b", "tags": "x y,z", "title": "T"}, {"tags": ["x y", "z"], "title": "T"}),
