@@ -160,8 +160,8 @@ class _Table:
             return _skip(row, row.error)
         if not any(map(str.strip, row.cells)):
             return ignored_entry(row.first_line)
-        self._count_unused(row.cells)
         fields = self._fields_of_cells(row.cells)
+        self._count_unused(row.cells, fields)
         if row.error:
             if not self._has_whole_uri(row, str(fields.get("uri", ""))):
                 return _skip(row, row.error)
@@ -187,11 +187,11 @@ class _Table:
                 return True
         return False
 
-    def _count_unused(self, cells: Sequence[str]) -> None:
+    def _count_unused(self, cells: Sequence[str], fields: Fields) -> None:
         for name, cell in zip_longest(self._names, cells, fillvalue=""):
             if self._is_own_export and name in FIELDS:
                 continue
-            if is_unused(name, cell.strip()):
+            if is_unused(name, cell.strip(), fields):
                 self.unused_values.add(name or "a column without a name")
 
     def _fields_of_cells(self, cells: Sequence[str]) -> Fields:

@@ -71,6 +71,16 @@ def parse_plausible_date(value: object) -> str | None:
     return None
 
 
+def may_be_date(value: object) -> bool:
+    """Return whether a value is a plausible date, or a text that may be meant as one.
+
+    A number that is no plausible date may be a duration.
+    """
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return True
+    return parse_plausible_date(value) is not None
+
+
 def is_unknown_date(value: object) -> bool:
     text = str(value).strip().lower()
     return _is_empty_date(text) or text in _PLACEHOLDERS

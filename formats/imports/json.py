@@ -28,7 +28,7 @@ from formats.imports.members import (
 from formats.imports.roles import is_unused, read_fields
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
-from storage.bookmark import FIELDS, MAX_TAGS, cut_and_replace_unprintable
+from storage.bookmark import FIELDS, MAX_TAGS, Fields, cut_and_replace_unprintable
 from storage.errors import Malformed
 
 _FOLDER_LISTS = frozenset("collections folders groups lists sessions windows".split())
@@ -139,7 +139,7 @@ class _Reader:
         self, members: Members, children: Members, own_tags: Tags, position: _Position
     ) -> Iterator[ImportedEntry]:
         other_members = {name: members[name] for name in members if name not in children}
-        self._count_unused(named_values(other_members))
+        self._count_unused(named_values(other_members), fields={})
         tags = (position.tags + own_tags)[:MAX_TAGS]
         for name, value in children.items():
             inner_tags = tags + _TAGS_BY_NAME_OF_CHILDREN.get(name, ())
@@ -160,12 +160,12 @@ class _Reader:
         is_query = is_firefox_query(fields.get("uri"))
         if is_query or _is_separator(members) or _is_floccus_account(members):
             return ignored_entry(position.path)
-        self._count_unused(values)
+        self._count_unused(values, fields)
         return entry_with_uri(position.path, fields)
 
-    def _count_unused(self, values: Iterable[NamedValue]) -> None:
+    def _count_unused(self, values: Iterable[NamedValue], fields: Fields) -> None:
         for name, value in values:
-            if is_unused(name, value):
+            if is_unused(name, value, fields):
                 number = 1
                 if isinstance(value, list):
                     number = len(value)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from formats.imports.dates import is_unknown_date, parse_plausible_date
+from formats.imports.dates import is_unknown_date, may_be_date, parse_plausible_date
 from formats.imports.folders import Tags, folder_tags, list_tags
 from storage.bookmark import Fields
 
@@ -94,17 +94,30 @@ def _is_empty(role: str, value: object) -> bool:
 def _has_usable_type(role: str, value: object) -> bool:
     if role in _TEXT_ROLES:
         return isinstance(value, str)
+    if role == "time":
+        return may_be_date(value)
     return role != ""
 
 
-def is_unused(name: str, value: object) -> bool:
-    """Return whether a value is lost, because `read_fields` does not know its name or type."""
+_FIELD_BY_DATE_ROLE = {"created": "created", "time": "created", "modified": "modified"}
+
+
+def is_unused(name: str, value: object, fields: Fields) -> bool:
+    """Return whether `read_fields` ignored a value that is not empty. It returned `fields`."""
     role = role_of(name)
     if _is_empty(role, value):
         return False
-    if role == "time":
-        return parse_plausible_date(value) is None
-    return not _has_usable_type(role, value)
+    if not _has_usable_type(role, value):
+        return True
+    field = _FIELD_BY_DATE_ROLE.get(role)
+    if field is None or not _is_wrong_date(value):
+        return False
+    # `fields` has a wrong date only if there is no valid one. Then the report names the entry.
+    return not _is_wrong_date(fields.get(field, ""))
+
+
+def _is_wrong_date(value: object) -> bool:
+    return not is_unknown_date(value) and parse_plausible_date(value) is None
 
 
 # --- Fields ---
@@ -128,8 +141,8 @@ def read_fields(
         "title": _first(values["title"]),
         "description": _join_distinct(values["description"]),
         "tags": tags,
-        "created": _first_date(values["created"], values["time"]),
-        "modified": _first_date(values["modified"], times=()),
+        "created": _first_date(values["created"] + values["time"]),
+        "modified": _first_date(values["modified"]),
     }
     return {name: value for name, value in fields.items() if value}
 
@@ -189,10 +202,10 @@ def _tags_of_paths(paths: Iterable[str]) -> list[str]:
     return tags
 
 
-def _first_date(dates: Sequence[object], times: Sequence[object]) -> str:
+def _first_date(dates: Sequence[object]) -> str:
     """Return the first valid date, or else the first invalid one, for the report."""
     given = [date for date in dates if not is_unknown_date(date)]
-    for value in [*given, *times]:
+    for value in given:
         date = parse_plausible_date(value)
         if date:
             return date

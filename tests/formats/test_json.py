@@ -178,8 +178,14 @@ def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
 def test_a_valid_date_is_preferred_and_a_time_may_be_a_duration():
     (entry,) = read(json.dumps([{"url": "a:b", "created": "never", "date": 1704164645}]))
     assert entry.fields["created"] == "2024-01-02T03:04:05Z"
-    assert read(json.dumps([{"url": "a:b", "time": "3:45"}]))[0].fields == {"uri": "a:b"}
-    assert not_read([{"url": "a:b", "time": "3:45"}]) == {"time": 1}
+    assert not_read([{"url": "a:b", "time": 225}]) == {"time": 1}
+
+
+def test_a_wrong_date_is_not_read_beside_a_valid_one_or_else_kept_for_the_report():
+    entry = {"url": "a:b", "saved": True, "time": "noon"}
+    assert not_read([entry | {"created": "2024-01-01"}]) == {"saved": 1, "time": 1}
+    assert not_read([entry]) == not_read([{"url": "a:b", "saved": 12.0}]) == {}
+    assert read(json.dumps([{"url": "a:b", "time": "noon"}]))[0].fields["created"] == "noon"
 
 
 def test_an_unknown_date_is_no_date():

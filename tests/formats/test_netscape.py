@@ -129,6 +129,11 @@ def test_a_value_that_is_no_known_date_breaks_the_rule_of_its_field(value):
             clean(fields)
 
 
+def test_a_time_that_is_no_date_is_kept_for_the_report():
+    assert read_one(link('HREF="a:b" TIME="noon"'))["created"] == "noon"
+    assert "created" not in read_one(link('HREF="a:b" TIME="225"'))
+
+
 def test_a_value_for_an_unknown_date_is_ignored():
     for value in ("", "0", "-11644473600", " ", "0000-00-00 00:00:00"):
         fields = read_one(link(f'HREF="a:b" ADD_DATE="{value}" LAST_MODIFIED="{value}"'))

@@ -179,6 +179,13 @@ def test_only_title_and_desc_directly_in_a_bookmark_are_read(inner, fields):
     assert [entry.fields for entry in read(document)][-1] == {"uri": "a:b"} | fields
 
 
+def test_a_time_of_kde_that_is_no_date_is_kept_for_the_report():
+    time = "<time_added>2006-07-04 noon</time_added>"
+    document = f"<bookmark href='a:b'><info><metadata>{time}</metadata></info></bookmark>"
+    (entry,) = read(f"<xbel>{document}</xbel>")
+    assert entry.fields == {"uri": "a:b", "created": "2006-07-04 noon"}
+
+
 def test_a_bookmark_inside_another_is_read_too():
     inner, outer = read(
         "<xbel><bookmark href='a:1'><title>A</title><bookmark href='a:2'/></bookmark></xbel>"
