@@ -101,7 +101,7 @@ class _Reader:
         self._tokens = _Tokens(tokenize(text, _ALL_TAGS))
         self._has_linkding_title = _LINKDING_TITLE in text[:_MAX_EXAMINED_CHARACTERS]
         self._folders = Folders()
-        self._first_heading: Token | None = None
+        self._has_list_with_heading = False
 
     def read(self) -> Iterator[ImportedEntry]:
         heading_of_next_list: Token | None = None
@@ -112,8 +112,6 @@ class _Reader:
                 yield ignored_entry(tag.line)  # A separator.
             elif tag.name in _HEADINGS:
                 heading_of_next_list = tag
-                if self._first_heading is None:
-                    self._first_heading = tag
             elif tag.name in _LISTS:
                 self._folders.open(self._tags_of_list(tag.name, heading_of_next_list))
                 heading_of_next_list = None
@@ -123,15 +121,13 @@ class _Reader:
     def _tags_of_list(self, list_name: str, heading: Token | None) -> Tags:
         if heading is None:
             return ()
-        name = decode_one_line(heading.text)
-        if list_name != "dl":
-            return list_tags(name)  # Pocket and Instapaper write <UL> and <OL>.
-        is_title_of_file = heading is self._first_heading and heading.name == "h1"
-        if is_title_of_file:  # Such as `<H1>Bookmarks</H1> <DL>`.
-            return ()
+        if not self._has_list_with_heading:
+            self._has_list_with_heading = True
+            if heading.name == "h1" and list_name == "dl":
+                return ()  # The title of the file, such as `<H1>Bookmarks</H1> <DL>`.
         # Most files have an outer <DL>, so that their top-level folders are at depth 1, not 0.
         is_top_level = self._folders.depth < 2
-        return _tags_of_folder(heading, name, is_top_level)
+        return _tags_of_folder(heading, list_name, is_top_level)
 
     def _read_entry(self, link: Token) -> ImportedEntry:
         description = self._take_description()
@@ -157,10 +153,8 @@ class _Reader:
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
         values = attributes | {"title": decode_one_line(link.text), "description": description}
-        for name in ("add_date", "last_modified"):
-            # A number is always a date here. `read_fields` would drop one before 1990.
-            values[name] = parse_date(attributes.get(name, "")) or ""
         fields = read_fields(values.items(), split_tags, self._folders.tags)
+        _read_dates(attributes, fields)
         _read_own_attributes(attributes, fields)
         return fields
 
@@ -169,6 +163,14 @@ class _Reader:
         if names == _OLDER_LINKDING_ATTRIBUTES:
             return self._has_linkding_title
         return names == _LINKDING_ATTRIBUTES
+
+
+def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
+    """Set the dates. In these files, numbers before 1990 or in the future are dates, too."""
+    for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
+        date = parse_date(attributes.get(attribute, ""))
+        if date:
+            fields[field] = date
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:
@@ -190,12 +192,15 @@ _BROWSER_FOLDER_ATTRIBUTES = (
 )
 
 
-def _tags_of_folder(heading: Token, name: str, is_top_level: bool) -> Tags:
+def _tags_of_folder(heading: Token, list_name: str, is_top_level: bool) -> Tags:
+    name = decode_one_line(heading.text)
     if _is_created_by_browser(heading, name, is_top_level):
         return ()
     if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
         return ("unread",)
-    return folder_tags(name, is_top_level)
+    if list_name == "dl":
+        return folder_tags(name, is_top_level)
+    return list_tags(name)  # Pocket and Instapaper write <UL> and <OL>.
 
 
 def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> bool:

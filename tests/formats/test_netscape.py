@@ -129,6 +129,12 @@ def test_a_value_that_is_no_known_date_breaks_the_rule_of_its_field(value):
             clean(fields)
 
 
+def test_the_date_of_addition_comes_before_other_dates():
+    for other in ('CREATED="2020-01-01"', 'TIME_ADDED="1577836800"'):
+        fields = read_one(link(f'HREF="a:b" {other} ADD_DATE="1456433741"'))
+        assert fields["created"] == "2016-02-25T20:55:41Z"
+
+
 def test_a_time_that_is_no_date_is_kept_for_the_report():
     assert read_one(link('HREF="a:b" TIME="noon"'))["created"] == "noon"
     assert "created" not in read_one(link('HREF="a:b" TIME="225"'))
@@ -185,11 +191,23 @@ def folder(heading, level=1, inner="<DT><A HREF='a:b'>T</A>\n"):
     ("<H3>" + "x" * 300 + "</H3>", ["x" * 255]),
     ("<H3>a\u2028b\x01c</H3>", ["a b c"]),
     ("<H1>Title of it all</H1>", None),
+    ("<H1>Export</H1><H1>My links</H1>", None),
 ])  # fmt: skip
 def test_folders_become_tags_except_those_of_browsers(heading, tags):
     fields = read_one(folder(heading))
     assert fields.get("tags") == tags
     clean(fields)
+
+
+@pytest.mark.parametrize("heading, tags", [
+    ("<H1>Unread</H1>", ["unread"]),
+    ('<H3 PERSONAL_TOOLBAR_FOLDER="true">Lesezeichen-Leiste</H3>', None),
+    ('<H3 FOLDED id="com.apple.ReadingList">Leseliste</H3>', ["unread"]),
+])  # fmt: skip
+def test_folders_may_be_lists_of_other_kinds(heading, tags):
+    for name in ("UL", "OL"):
+        fields = read_one(f"{heading}<{name}><LI><A HREF='a:b'>T</A></{name}>")
+        assert fields.get("tags") == tags
 
 
 def test_a_folder_named_as_one_of_a_browser_becomes_a_tag_inside_of_another():
