@@ -58,9 +58,15 @@ def named_values(members: Members) -> list[NamedValue]:
     for translate in (_translate_pinboard, _translate_linkding, _translate_github):
         members = translate(members)
     values: list[NamedValue] = []
-    for name, value in members.items():
+    # The description of the bookmark comes before those inside its members.
+    for name, value in sorted(members.items(), key=_has_inner_description):
         values += _translate_member(name, value)
     return values
+
+
+def _has_inner_description(member: NamedValue) -> bool:
+    name, _ = member
+    return name in ("annos", "meta_info")
 
 
 def _translate_member(name: str, value: object) -> Iterator[NamedValue]:
@@ -92,13 +98,14 @@ def _translate_pinboard(members: Members) -> Members:
     """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`."""
     if "href" not in members or members.get("title"):
         return members
-    translated = members.copy()
-    translated["title"] = translated.pop("description", None)
-    translated["description"] = translated.pop("extended", None)
-    translated.setdefault("created", translated.pop("time", None))
+    translated: Members = {}
     for name, value in members.items():
-        if role_of(name) == "tags" and isinstance(value, str):
+        if name == "description" and isinstance(value, str):
+            translated["title"] = value
+        elif role_of(name) == "tags" and isinstance(value, str):
             translated[name] = ",".join(value.split())
+        elif name != "title":  # An empty one.
+            translated[name] = value
     return translated
 
 

@@ -120,12 +120,18 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
 
 @pytest.mark.parametrize("value, fields", [
     ({"href": "a:b", "description": False, "tags": None}, {}),  # Pinboard
+    ({"href": "a:b", "title": "", "description": "T", "extended": "D", "tags": "x y"},
+     {"title": "T", "description": "D", "tags": ["x", "y"]}),
+    ({"href": "a:b", "created": "", "time": DATES[0]}, CREATED),
+    ({"href": "a:b", "time": "2020-01-01", "date": DATES[0]}, CREATED),
     ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
     ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
     # Names of members in other cases and spellings; the preferred member of a role counts.
     ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
     ({"url": "https://reader.example/1", "source_url": "a:b"}, {}),
     ({"url": "a:b", "meta_info": {"Description": "D", "Nickname": "n"}}, {"description": "D"}),
+    ({"url": "a:b", "meta_info": {"Description": "I"}, "description": "D"},
+     {"description": "D\n\nI"}),
     ({"url": "a:b", "meta_info": "x", "annos": [5, {"name": "x"}]}, {}),
     ({"href": "a:b", "title": "T", "link": "/api/1"}, {"title": "T"}),
     ({"contentUrl": "a:b"}, {}),
@@ -262,6 +268,8 @@ def test_each_member_with_values_that_is_not_read_is_named_with_their_number():
     ]
     assert not_read(entries) == {"highlights": 3, "color": 1, "comments": 1}
     assert not_read({"version": 3, "bookmarks": entries})["version"] == 1
+    pinboard = {"href": "a:b", "description": 5, "extended": 5}
+    assert not_read([pinboard]) == {"description": 1, "extended": 1}
     own = {"id": "x", "uri": "a:b", "tags": ["x"], "created": "2024-01-01T00:00:00Z"}
     assert not_read([own]) == {}
     inner = {"type": "link", "url": "a:1", "author": "X", "image": None}
