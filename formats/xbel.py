@@ -34,14 +34,9 @@ _HEAD = f"""\
 _ENTRIES = ("bookmark", "alias", "separator")
 # The metadata of GNOME: https://www.freedesktop.org/wiki/Specifications/desktop-bookmark-spec
 _DESKTOP = "{http://www.freedesktop.org/standards/desktop-bookmarks}"
-_GROUP = f"{_DESKTOP}group"
-_PRIVATE = f"{_DESKTOP}private"
-_KDE_TIME = "time_added"
-_INNER_TAGS = (*_FIELD_BY_CHILD, "info", _GROUP, _PRIVATE, _KDE_TIME)
-# Paths in a bookmark. The elements between `info` and the last element are left out.
-GROUP_PATH = f"info/{_GROUP}"
-PRIVATE_PATH = f"info/{_PRIVATE}"
-KDE_TIME_PATH = f"info/{_KDE_TIME}"
+GROUP = f"{_DESKTOP}group"
+PRIVATE = f"{_DESKTOP}private"
+KDE_TIME = "time_added"
 
 
 def write(listing: Listing) -> Iterator[bytes]:
@@ -98,20 +93,20 @@ def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def new_builder() -> Builder:
-    return Builder("folder", _ENTRIES, _INNER_TAGS)
+    return Builder("folder", _ENTRIES, _FIELD_BY_CHILD, (GROUP, PRIVATE, KDE_TIME))
 
 
 def element_fields(element: Element) -> dict[str, object]:
     fields: dict[str, object] = {}
-    id = element.attrib.get("id")
+    id = element.attributes.get("id")
     if id:
         fields["id"] = id.removeprefix("b-")
     for attribute, name in _FIELD_BY_ATTRIBUTE.items():
-        if attribute in element.attrib:
-            fields[name] = element.attrib[attribute]
+        if attribute in element.attributes:
+            fields[name] = element.attributes[attribute]
     for name in _ADDED_ATTRIBUTES:
-        if name in element.attrib:
-            fields[name] = from_text(name, element.attrib[name])
+        if name in element.attributes:
+            fields[name] = from_text(name, element.attributes[name])
     for child, name in _FIELD_BY_CHILD.items():
         text = element.text_of(child)
         if text is not None:

@@ -3,8 +3,8 @@
 import re
 import sys
 from collections.abc import Collection, Iterator
-from typing import cast
-from xml.etree import ElementTree
+from dataclasses import dataclass, field
+from xml.etree.ElementTree import ParseError
 from xml.sax.saxutils import escape
 
 from defusedxml import DefusedXmlException
@@ -30,44 +30,53 @@ _MAX_NAMESPACE_CHARACTERS = 256
 _MAX_ATTRIBUTE_DECLARATIONS = 100  # The DTD of XBEL declares fewer than 40.
 
 
-class Element(ElementTree.Element):
-    __slots__ = ("line", "level")
+@dataclass(slots=True)
+class Element:
+    """A folder or an entry."""
+
+    tag: str
     line: int
-    level: int  # The number of folders around the element.
+    level: int  # The number of folders around it.
+    attributes: dict[str, str]
+    # The parts of the texts inside it, by tag, such as `title`.
+    texts: dict[str, list[str]] = field(default_factory=dict)
 
     def text_of(self, tag: str) -> str | None:
-        """Return the text in the first child with this tag, if there is one."""
-        child = self.find(tag)
-        if child is None:
+        """Return the text with this tag, or None without one."""
+        parts = self.texts.get(tag)
+        if parts is None:
             return None
-        return child.text or ""
-
-    def texts_at(self, path: str) -> list[str]:
-        return [element.text or "" for element in self.iterfind(path)]
+        return "".join(parts)
 
 
 class Builder:
-    """Keeps the folders and entries of a document, and the elements with `inner_tags` inside them.
+    """Builds the folders and entries of a document.
 
-    Other elements are left out, but not what is inside them: `<title>A <b>B</b></title>` has the
-    text `A B`.
+    Each has the text of its first child with each of the `child_tags`, and the texts of its
+    descendants with `descendant_tags`, separated by commas. Other elements are left out.
     """
 
     def __init__(
-        self, folder_tag: str, entry_tags: Collection[str], inner_tags: Collection[str] = ()
+        self,
+        folder_tag: str,
+        entry_tags: Collection[str],
+        child_tags: Collection[str] = (),
+        descendant_tags: Collection[str] = (),
     ) -> None:
         self._folder_tag = folder_tag
-        self._entry_tags = entry_tags
-        self._tags = {folder_tag, *entry_tags, *inner_tags}
+        self._element_tags = {folder_tag, *entry_tags}
+        self._child_tags = child_tags
+        self._descendant_tags = descendant_tags
         self._level = 0
         self._number_of_declarations = 0
         self.root_tag = ""
         # The folders and the complete entries. A folder comes before its entries.
         self.elements: list[Element] = []
-        self._tree_builder = ElementTree.TreeBuilder(element_factory=Element)
-        self.tree = self._tree_builder.start("tree", {})
+        document = Element("", line=0, level=0, attributes={})
+        self._open_elements = [document]
+        # What each open XML element is: a folder or entry, a text (its parts), or left out (None).
+        self._open: list[Element | list[str] | None] = [None]
         # The parser calls `start`, `data` and `end`, and refuses entity declarations.
-        self.data = self._tree_builder.data
         self.parser = DefusedXMLParser(target=self)
         self._expat = self.parser.parser
         self._expat.StartNamespaceDeclHandler = _refuse_long_namespace
@@ -76,22 +85,50 @@ class Builder:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if not self.root_tag:
             self.root_tag = tag
-        if tag not in self._tags:
-            return
-        element = cast(Element, self._tree_builder.start(tag, attributes))
-        element.line = self._expat.CurrentLineNumber
-        element.level = self._level
+        parent = self._open[-1]
+        if isinstance(parent, list):
+            self._open.append(parent)  # An element in a text, such as <b>, is a part of it.
+        elif tag in self._element_tags:
+            self._open.append(self._start_element(tag, attributes))
+        elif tag in self._descendant_tags:
+            self._open.append(self._continue_text(tag))
+        elif parent is not None and tag in self._child_tags:
+            self._open.append(self._start_text(tag))
+        else:
+            self._open.append(None)
+
+    def _start_element(self, tag: str, attributes: dict[str, str]) -> Element:
+        element = Element(tag, self._expat.CurrentLineNumber, self._level, attributes)
+        self._open_elements.append(element)
         if tag == self._folder_tag:
             self.elements.append(element)
             self._level += 1
+        return element
+
+    def _start_text(self, tag: str) -> list[str]:
+        parts: list[str] = []
+        # A second text with this tag is not kept.
+        self._open_elements[-1].texts.setdefault(tag, parts)
+        return parts
+
+    def _continue_text(self, tag: str) -> list[str]:
+        parts = self._open_elements[-1].texts.setdefault(tag, [])
+        if parts:
+            parts.append(",")
+        return parts
+
+    def data(self, text: str) -> None:
+        innermost = self._open[-1]
+        if isinstance(innermost, list):
+            innermost.append(text)
 
     def end(self, tag: str) -> None:
-        if tag not in self._tags:
+        if not isinstance(self._open.pop(), Element):
             return
-        element = cast(Element, self._tree_builder.end(tag))
+        element = self._open_elements.pop()
         if tag == self._folder_tag:
             self._level -= 1
-        elif tag in self._entry_tags:
+        else:
             self.elements.append(element)
 
     def _check_attribute_declaration(
@@ -123,7 +160,7 @@ def parse(document: bytes, builder: Builder) -> None:
         builder.parser.close()
     except DefusedXmlException:
         raise Malformed("XML with an entity declaration is refused.") from None
-    except ElementTree.ParseError as error:
+    except ParseError as error:
         malformed = Malformed(f"The XML is malformed: {error}.")
         malformed.line, _ = error.position
         raise malformed from error
@@ -171,9 +208,10 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
         error = malformed
     if builder.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
-    if marked != text:
-        _replace_marks(builder.tree)
-    yield from builder.elements
+    for element in builder.elements:
+        if marked != text:
+            _replace_marks(element)
+        yield element
     if error:
         raise error
 
@@ -206,11 +244,11 @@ def _mark_excluded_reference(reference: re.Match[str]) -> str:
     return _EXCLUDED
 
 
-def _replace_marks(tree: ElementTree.Element) -> None:
-    for element in tree.iter():
-        for name, value in element.items():
-            element.set(name, _without_marks(value))
-        element.text = _without_marks(element.text or "")
+def _replace_marks(element: Element) -> None:
+    for name, value in element.attributes.items():
+        element.attributes[name] = _without_marks(value)
+    for parts in element.texts.values():
+        parts[:] = [_without_marks("".join(parts))]
 
 
 def _without_marks(text: str) -> str:

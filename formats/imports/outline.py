@@ -17,7 +17,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     folders = Folders()
     for element in read_elements(data, builder, ("posts", "opml")):
         folders.close_to(element.level)
-        fields = fields_of_members(_members(element.attrib), folders.tags)
+        fields = fields_of_members(_members(element.attributes), folders.tags)
         if element.tag == "post":
             # Pinboard stores the title in `description`.
             fields.setdefault("title", fields.get("description", ""))
@@ -27,7 +27,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             # An outline with an address may contain outlines, which get no tag from it.
             folders.open(tags=())
         else:
-            name = element.attrib.get("text", "")
+            name = element.attributes.get("text", "")
             folders.open(folder_tags(name, is_top_level=element.level == 0))
 
 

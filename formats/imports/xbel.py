@@ -26,7 +26,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def _folder_tags(folder: Element) -> Tags:
-    if folder.attrib.get("toolbar") == "yes":
+    if folder.attributes.get("toolbar") == "yes":
         return ()
     return folder_tags(folder.text_of("title") or "", is_top_level=folder.level == 0)
 
@@ -35,7 +35,7 @@ def _read_entry(element: Element, tags_of_folders: Tags) -> ImportedEntry:
     if element.tag != "bookmark":
         return ignored_entry(element.line)
     fields = _bookmark_fields(element, tags_of_folders)
-    is_own_export = element.attrib.get("id", "").startswith("b-")
+    is_own_export = element.attributes.get("id", "").startswith("b-")
     if not is_own_export:
         fields.pop("id", None)
         if is_firefox_query(fields.get("uri")):
@@ -49,18 +49,18 @@ def _bookmark_fields(bookmark: Element, tags_of_folders: Tags) -> Fields:
     values = {
         "created": fields.pop("created", ""),
         "modified": fields.pop("modified", ""),
-        "time": "".join(bookmark.texts_at(xbel.KDE_TIME_PATH)),
+        "time": bookmark.text_of(xbel.KDE_TIME),
         "tags": _own_tags(bookmark),
     }
     return fields | read_fields(values.items(), split_tags=list, tags_of_folders=tags_of_folders)
 
 
 def _own_tags(bookmark: Element) -> list[str]:
-    tags = split_tags(bookmark.attrib.get("tags", ""))
+    tags = split_tags(bookmark.attributes.get("tags", ""))
     if not tags:  # buku writes the attribute in upper case.
-        tags = split_tags(bookmark.attrib.get("TAGS", ""))
-    for group in bookmark.texts_at(xbel.GROUP_PATH):
-        tags += split_tags(group)
-    if bookmark.texts_at(xbel.PRIVATE_PATH):
+        tags = split_tags(bookmark.attributes.get("TAGS", ""))
+    # GNOME writes groups and private entries.
+    tags += split_tags(bookmark.text_of(xbel.GROUP) or "")
+    if xbel.PRIVATE in bookmark.texts:
         tags.append("private")
     return tags

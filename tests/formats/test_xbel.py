@@ -172,11 +172,27 @@ def test_attributes_become_fields(attributes, fields):
     ("<info><metadata><title>no</title></metadata></info>", {}),
     ("<title/><desc/>", {"title": "", "description": ""}),
     ("<bookmark href='c:d'><title>no</title></bookmark>", {}),
-    ("<desc>D <x>E</x><title>no</title></desc>", {"description": "D E"}),
+    ("<desc>D <info>E</info> F</desc>", {"description": "D E F"}),
+    ("<title>A <title>B</title> C</title>", {"title": "A B C"}),
+    ("<x><title>no</title></x><title>T</title>", {"title": "T"}),
+    ("<title/><title>no</title>", {"title": ""}),
 ])  # fmt: skip
 def test_only_title_and_desc_directly_in_a_bookmark_are_read(inner, fields):
     document = f'<xbel><bookmark href="a:b">{inner}</bookmark></xbel>'
     assert [entry.fields for entry in read(document)][-1] == {"uri": "a:b"} | fields
+
+
+@pytest.mark.parametrize("around", ["{}", "<metadata>{}</metadata>", "<info><x>{}</x></info>"])
+def test_groups_and_the_mark_of_private_bookmarks_of_gnome_become_tags(around):
+    namespace = "http://www.freedesktop.org/standards/desktop-bookmarks"
+    groups = "<g:groups><g:group>x</g:group><g:group>y</g:group></g:groups>"
+    marks = around.format(f"<g:private/>{groups}")
+    inner, outer = read(
+        f"<xbel xmlns:g='{namespace}'><bookmark href='a:1'>"
+        f"<bookmark href='a:2'>{marks}</bookmark></bookmark></xbel>"
+    )
+    assert inner.fields == {"uri": "a:2", "tags": ["x", "y", "private"]}
+    assert outer.fields == {"uri": "a:1"}
 
 
 def test_a_time_of_kde_that_is_no_date_is_kept_for_the_report():

@@ -104,6 +104,10 @@ def assert_linear(format, make_data):
 )
 def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, part):
     data = begin + part * (60_000 // len(part))
+    assert memory_to_read(format, data) < 50 * len(data)
+
+
+def memory_to_read(format, data):
     tracemalloc.start()
     try:
         for _ in FILE_READERS[format](data):
@@ -111,7 +115,13 @@ def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, pa
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 50 * len(data)
+    return peak
+
+
+@pytest.mark.parametrize("part", [b"<title/>", b"<info/>", b"<x a='b'/>"])
+def test_elements_that_are_not_read_take_no_memory_of_their_own(part):
+    data = b"<xbel><bookmark href='a:b'>" + part * 30_000 + b"</bookmark></xbel>"
+    assert memory_to_read("xbel", data) < 5 * len(data)
 
 
 @pytest.mark.parametrize("row", ["x," * 20_000, '"' + "x\n" * 20_000])
