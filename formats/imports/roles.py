@@ -6,7 +6,8 @@ from typing import Any
 
 from formats.imports.dates import is_unknown_date, may_be_date, parse_plausible_date
 from formats.imports.folders import Tags, folder_tags, list_tags
-from storage.bookmark import Fields
+from storage.bookmark import MAX_TAGS, Fields, tags_without, unique_tags
+from storage.importer import NOTE
 
 # --- Roles by names ---
 
@@ -135,16 +136,34 @@ def read_fields(
         tags += split_tags(value)
     tags += _tags_of_states(values)
     tags += _tags_of_paths(values["folder"])
-    tags += tags_of_folders
+    further_tags, note = _fit_tags_of_folders(tags, tags_of_folders)
     fields = {
         "uri": _first(values["uri"]),
         "title": _first(values["title"]),
         "description": _join_distinct(values["description"]),
-        "tags": tags,
+        "tags": [*tags, *further_tags],
         "created": _first_date(values["created"] + values["time"]),
         "modified": _first_date(values["modified"]),
+        NOTE: note,
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _fit_tags_of_folders(own_tags: list[object], tags_of_folders: Tags) -> tuple[Tags, str]:
+    """Return the tags for which a bookmark has room, and a note if some are left out.
+
+    Too many tags would be cut later, too, but slowly, while other processes wait for the lock.
+    """
+    if len(own_tags) + len(tags_of_folders) <= MAX_TAGS:
+        return tags_of_folders, ""
+    different_tags = unique_tags(map(str, own_tags))
+    new_tags = tags_without(tags_of_folders, different_tags)
+    room = max(0, MAX_TAGS - len(different_tags))
+    left_out = len(new_tags[room:])
+    if not left_out:
+        return tuple(new_tags), ""
+    note = f"{left_out} of the folders' tags left out, because there are more than {MAX_TAGS}"
+    return tuple(new_tags[:room]), note
 
 
 def _first(texts: Sequence[str]) -> str:

@@ -411,3 +411,16 @@ def test_localized_folders_of_chromium_are_known_by_their_ids(folder, tags):
 def test_a_tag_that_means_no_tag_elsewhere_is_kept_in_this_services_own_export():
     fields = {"uri": "a:b", "tags": ["{}", "no_tag"]}
     assert read(json.dumps([fields]))[0].fields == fields
+
+
+def test_tags_of_folders_that_are_too_many_are_cut_and_named(app):
+    folders = ",".join(f"f{number}" for number in range(100))
+    entries = [{"url": "a:1", "tags": ["F0", "own"]}, {"url": "a:2", "tags": ["F0"]}]
+    document = {"children": [{"title": folders, "children": entries}]}
+    report = app.post_json("/-/import", document).json
+    (noted,) = report["entries"]
+    assert noted["value"] == "a:1"
+    reason = "stored, but 1 of the folders' tags left out, because there are more than 100"
+    assert noted["reason"] == reason
+    for bookmark in app.get("/").json:
+        assert len(bookmark["tags"]) == 100 and bookmark["tags"][0] == "F0"
