@@ -122,8 +122,8 @@ class Transaction:
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
         """Store a bookmark in place of `before`, or a new bookmark with an unused id.
 
-        Keeps the unknown members of the old file. Raises Conflict, Unreadable, Busy, or Invalid
-        if the file would be too large.
+        Keeps the unknown members of the old file. Raises Conflict, Gone, Unreadable, Busy, or
+        Invalid if the file would be too large.
         """
         if before is None:
             return self._put(bookmark, b"", before=None)
@@ -155,6 +155,8 @@ class Transaction:
     ) -> Entry:
         content = encode(bookmark, previous_content)
         entry = new_entry(bookmark, digest(content), time.time())
+        if before is None and self.find(bookmark.id):
+            raise Conflict(bookmark.id)
         # After a merge by git, two bookmarks may have the same uri. Their other fields can
         # still be changed.
         if before is None or before.uri_key != entry.uri_key:

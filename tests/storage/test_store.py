@@ -95,6 +95,8 @@ def test_a_transaction_sees_its_own_changes(store, a):
         assert folder.holder("x:new").bookmark.id == "b"
         with pytest.raises(Conflict):
             folder.put(bookmark("c", uri="x:new"))
+        with pytest.raises(Conflict):
+            folder.put(bookmark("b", uri="x:other"))
     assert [b.uri for b in bookmarks_of(store)] == ["x:new", "https://a.example/"]
 
 
@@ -105,6 +107,13 @@ def update_a(folder):
 
 def delete_a(folder):
     folder.delete(folder.get("a"))
+
+
+def test_a_deleted_id_is_not_used_again_without_its_file(store, a, tmp_path):
+    delete_bookmark(store, a)
+    (tmp_path / "bookmarks" / "a.json").unlink()
+    with pytest.raises(Gone), store.transaction() as folder:
+        folder.put(bookmark("a"))
 
 
 def test_a_transaction_sees_a_deletion_by_another_program(store, a, tmp_path):
