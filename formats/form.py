@@ -12,14 +12,14 @@ from storage.errors import Invalid, Malformed
 
 MAX_FIELDS = 2_000
 _TOO_MANY_TEXT = f"More than {MAX_FIELDS:,} fields or checked boxes. Send fewer."
-# These fields may be repeated, and have tags separated by commas.
+# A form may repeat these fields, and each value may have several tags, such as `a, b`.
 _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
-    "tag_names",  # From clients of linkding.
+    "tag_names",  # linkding's name for tags.
 }
-# These fields may be repeated, too, but commas belong to their values.
+# A form may repeat these fields. Their values are not split at commas.
 _REPEATED_FIELDS = {"tag", "selected"}
 
 
@@ -98,9 +98,9 @@ def _decode(value: bytes) -> str:
 
 
 def fields_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
-    """Return fields by name. Fields that may be repeated have lists.
+    """Return the values by field name: lists for the fields that a form may repeat.
 
-    Raises Invalid if another field is repeated.
+    Raises Invalid if any other field is given twice.
     """
     fields: dict[str, object] = {}
     lists: dict[str, list[str]] = {}

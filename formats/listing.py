@@ -24,13 +24,13 @@ RESULTS: Mapping[str, str] = {
 _RANGE_PARAMETERS = ("limit", "offset")
 FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
 _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
-# For links from a form back to its list.
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# A filter may be longer than all that a page shows. The links of a page repeat it only if
-# they together have at most this many characters for each bookmark of the page.
+# The links of a page leave out a long filter, if it would give them more characters than this
+# for each bookmark of the page.
 _MAX_LINK_CHARACTERS_PER_BOOKMARK = 2_500
-_USUAL_LINKS = 8  # Of each list, such as those that sort it.
+# A page has about this many links that repeat the filter, such as those in its sort menu.
+_USUAL_LINKS = 8
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -40,9 +40,9 @@ class Site(msgspec.Struct, frozen=True):
     path: str = ""  # Such as `/marks`.
     has_login: bool = False
     is_visitor: bool = False
-    # For visitors, both functions find nothing. None is an unknown number.
+    # Returns the number of unread bookmarks, or None if it is unknown. Visitors see none.
     count_unread: Callable[[], int | None] = lambda: 0
-    # The most used tags of bookmarks with the host of a uri.
+    # Returns the most used tags of bookmarks that have the same host as a uri.
     find_host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 
     def bookmark_url(self, id: str) -> str:
@@ -84,34 +84,34 @@ class Listing:
     @cached_property
     def filter(self) -> Parameters:
         """The parameters `tag` and `q`, without empty and repeated ones."""
-        tags: dict[str, str] = {}  # By folded tag.
+        tag_by_folded_tag: dict[str, str] = {}
         words = []
         for name, value in self.view.parameters:
             tag = value.strip()
             if name == "q":
                 words.append(value)
             elif name == "tag" and tag:
-                tags.setdefault(fold_tag(tag), tag)
-        filter = [("tag", tag) for tag in tags.values()]
+                tag_by_folded_tag.setdefault(fold_tag(tag), tag)
+        filter = [("tag", tag) for tag in tag_by_folded_tag.values()]
         search = " ".join(words).strip()
         if search:
             filter.append(("q", search))
         return filter
 
     def can_repeat_filter(self, number_of_links: int) -> bool:
-        """Return whether this number of links may have the filter."""
+        """Return whether a page stays small if this many links repeat the filter."""
         number_of_bookmarks = max(len(self.selection.entries), 1)
         size_of_links = len(self._address_query) * number_of_links
         return size_of_links <= _MAX_LINK_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
 
     @cached_property
     def has_long_filter(self) -> bool:
-        """Whether the usual links leave out the filter."""
+        """Whether the filter is too long to be repeated in the usual links of a page."""
         return not self.can_repeat_filter(_USUAL_LINKS)
 
     @property
     def linked_filter(self) -> Parameters:
-        """The filter of the usual links."""
+        """The filter for the usual links, or nothing if it is too long."""
         if self.has_long_filter:
             return []
         return self.filter
@@ -131,14 +131,14 @@ class Listing:
             return {}
         count = self.selection.total
         if self.path == "/feed":
-            # The feed lists bookmarks and deletions.
+            # A page of the feed has up to `limit` bookmarks and up to `limit` deletions.
             count = max(count, self.selection.tombstone_count)
         offsets = offsets_of_pages(self.query.offset, limit, count)
         return links_to_pages(self.address_before_offset, offsets)
 
     @cached_property
     def address_before_offset(self) -> str:
-        """The address of a page but for the number at its end."""
+        """An address such as `https://example.com/?limit=9&offset=`, without its offset."""
         parameters = known_parameters(self.view.parameters, _LIST_PARAMETERS)
         parameters.append(("limit", str(self.query.limit)))
         return before_offset(self.site.url + self.path, parameters)

@@ -7,7 +7,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# In the WSGI environ, if each host has a data folder.
+# The WSGI environ has this variable if each host has its own data folder.
 HOST_VARIABLE = "bookmarks.host"
 _MAX_ADDRESS_CHARACTERS = 64
 
@@ -50,7 +50,7 @@ def _escape(text: str) -> str:
 
 
 def client_address(environ: WSGIEnvironment) -> str:
-    """Return the client's address, and the host if there are several."""
+    """Return the client's address, followed by the requested host if HOST_VARIABLE is set."""
     address = _escape(environ.get("REMOTE_ADDR", ""))[:_MAX_ADDRESS_CHARACTERS] or "-"
     if HOST_VARIABLE in environ:
         return f"{address} ({environ[HOST_VARIABLE]})"

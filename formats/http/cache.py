@@ -16,7 +16,7 @@ MAX_SIZE = 16 * 1024 * 1024
 MAX_RESPONSE_SIZE = 256 * 1024
 OVERHEAD = 2048  # What Python needs for a response without a body.
 
-# Credentials are missing here, because visitors have their own cache.
+# The key needs no credentials, because the owner and visitors have separate caches.
 _KEY_VARIABLES = (
     "PATH_INFO",
     "QUERY_STRING",
@@ -25,7 +25,6 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-# Requests with these conditions are not cached.
 _UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 # Whether the service has tokens, and the values of _KEY_VARIABLES.
 _Key = tuple[bool | str | None, ...]
@@ -57,8 +56,8 @@ class ResponseCache:
         cached = self._responses.get(key)
         if cached and not self.store.has_changed(cached.change_count):
             return cached.response
-        # If the store changes while the response is made, the next request sees another count
-        # than this one, and makes the response again.
+        # Read the count before the response is made: if the store changes meanwhile, the next
+        # request finds another count and makes a new response.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))
@@ -85,7 +84,7 @@ def make_caches(store: Store) -> Caches:
 
 
 def _key(request: Request, has_tokens: bool) -> _Key | None:
-    """Return None for a response that must not be cached."""
+    """Return the key of a request, or None if its response must not be cached."""
     environ = request.environ
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
         return None

@@ -33,7 +33,7 @@ def compress(request: Request, response: Response) -> Response:
     if not accepts_gzip(request):
         return response
     headers = response.headers
-    if "ETag" in headers:  # Also in a 304 response, which has no body.
+    if "ETag" in headers:
         headers["ETag"] = headers["ETag"].removesuffix('"') + GZIP_TAG_SUFFIX + '"'
     if len(response.body) > _MIN_BYTES:
         response.body = gzip.compress(response.body, _LEVEL, mtime=0)

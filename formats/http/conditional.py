@@ -28,7 +28,6 @@ CONDITION_VARIABLES = frozenset(
         "HTTP_IF_UNMODIFIED_SINCE",
     }
 )
-# Set in the environ of visitors' requests.
 VISITOR_VARIABLE = "bookmarks.visitor"
 # RFC 9110 section 8.8.3. WebOb's parser misses "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')
@@ -41,11 +40,12 @@ def respond(
     chunks: Iterable[bytes],
     field: str = "",
 ) -> Response:
-    """Return a resource, or one field of it, or 304. Raises PreconditionFailed."""
+    """Respond with a resource, with one of its fields, or with 304. Raises PreconditionFailed."""
     tag = _entity_tag(request, format, resource, field)
     if not format.is_page:
         return _respond_with_tag(request, format, resource, chunks, tag)
-    # A page also shows other bookmarks, so its tag has a digest of its bytes.
+    # A page also shows facts about other bookmarks, such as the number of unread ones, so its
+    # entity tag has a digest of the page.
     page = b"".join(chunks)
     tag += "-" + blake2b(page, digest_size=8).hexdigest()
     return _respond_with_tag(request, format, resource, [page], tag)
@@ -75,7 +75,6 @@ def _respond_with_tag(
 
 
 def respond_asset(request: Request, asset: Asset) -> Response:
-    """Return a static file, or 304."""
     return respond(request, Format("file", asset.media_type), asset, [asset.body])
 
 
@@ -133,7 +132,7 @@ def _is_not_modified(
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
-        if date is None or format.is_page:  # A page also shows other bookmarks.
+        if date is None or format.is_page:  # Other bookmarks can change a page.
             return False
         return not _may_have_changed_since(date, resource)
     if if_none_match.strip() == "*":
@@ -164,7 +163,7 @@ def _matches(
 def _may_have_changed_since(date: float, resource: Resource) -> bool:
     if _last_modified(resource) > date:
         return True
-    # A second change within the same second would not change the date.
+    # The date has whole seconds, so it may hide another change within the same second.
     return time.time() - resource.changed_at <= 1
 
 

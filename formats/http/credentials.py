@@ -22,7 +22,7 @@ LOGIN_SECONDS = 365 * 24 * 3600
 
 def warn_of_readable_tokens(file: str) -> None:
     """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # The caller reports errors when it reads the file.
+    with suppress(OSError):  # Reading an unreadable file reports the error.
         if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 
@@ -100,7 +100,7 @@ def _basic_password(credentials: bytes) -> bytes:
 def find_token(sent: bytes, tokens: Sequence[bytes]) -> bytes | None:
     """Return the token that is equal to `sent`, or None."""
     found = None
-    # Compare with all tokens, so that the time does not show which one is right.
+    # Compare with all tokens, so that the time does not show which token is right.
     for token in tokens:
         if hmac.compare_digest(sent, token):
             found = token
@@ -142,7 +142,7 @@ def _is_login(value: str, tokens: Sequence[bytes]) -> bool:
     match = _LOGIN.fullmatch(value)
     if not match:
         return False
-    # `issued` may be in the future, if the clock was wrong.
+    # A login has a time in the future if the clock was ahead when the user logged in.
     age = abs(time.time() - int(match["issued"]))
     if age >= LOGIN_SECONDS:
         return False

@@ -107,7 +107,6 @@ def add_tag(service: Service, request: Request) -> Response:
     try:
         tags = shapes.parse_tags([sent["name"]])
     except Invalid as error:
-        # The error names our field `tags`. The client has sent `name`.
         reasons = [("name", reason) for _, reason in error.errors]
         raise Invalid(reasons) from None
     if len(tags) != 1:
@@ -116,7 +115,7 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def _tags(store: Store) -> list[str]:
-    """Return all tags but those that linkding shows as flags."""
+    """Return all tags except those that linkding shows as flags."""
     counts, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
 
@@ -160,7 +159,6 @@ def check(service: Service, request: Request) -> Response:
     entry = service.store.holder(url)
     if entry:
         document = shapes.bookmark_document(entry.bookmark)
-    # This service reads no web pages and has no rules for tags.
     metadata = {"url": url, "title": None, "description": None, "preview_image": None}
     return _respond({"bookmark": document, "metadata": metadata, "auto_tags": []})
 
@@ -186,10 +184,10 @@ def create(service: Service, request: Request) -> Response:
 
 def _update_saved(stored: Bookmark, sent: Document) -> Bookmark:
     changes = _without_empty_texts(sent)
-    changes.pop("is_archived", None)  # linkding sets it only for new bookmarks.
+    changes.pop("is_archived", None)  # linkding ignores this key if the url is stored.
     fields = shapes.fields_to_store(changes, stored.description, stored.tags)
-    # Only the form of the browser extension sends notes. It shows the stored tags, so
-    # its tags replace them. Other tags are added.
+    # Only the form of linkding's browser extension sends notes. The form shows the stored
+    # tags, so the user may have removed some. Other clients only add tags.
     is_sent_by_form = "notes" in sent
     if not is_sent_by_form:
         fields |= rules.clean({"tags": [*stored.tags, *fields["tags"]]})
@@ -303,7 +301,7 @@ ROUTES = (
     Route("/api/user/profile/", {"GET": get_profile}),
     Route("/api/bundles/", {"GET": list_bundles}),
 )
-# linkding redirects requests without the last slash. This service serves them.
+# linkding redirects `/api/tags` to `/api/tags/`. This service answers both.
 _WITHOUT_SLASH = [
     Route(route.template.rstrip("/"), route.handlers) for route in ROUTES
 ]

@@ -12,7 +12,8 @@ from storage.query import NEWEST_FIRST, Query, require_short
 from storage.search import KEYWORDS, OnlyTags, Search, parse_search
 from storage.store import Store
 
-# linkding shows flags in place of their tags, so a bookmark with only these is untagged.
+# linkding shows the tags of flags, such as `unread`, as flags. A bookmark that has no other
+# tags is untagged.
 _KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
 _SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 _SORTS = {
@@ -68,7 +69,7 @@ def _parse_search(text: str) -> Search | None:
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Quote a tag with a space, which would end an unquoted tag."""
+    """Return `#"two words"` for `#two words` with linkding's space, and other tags unchanged."""
     if LINKDING_SPACE not in searched["tag"]:
         return searched[0]
     return f'#"{searched["tag"]}"'

@@ -12,7 +12,6 @@ from storage.numbers import number_of_id
 LINKDING_VERSION = "1.44.0"  # Clients refuse older versions.
 Document = Mapping[str, object]  # A JSON object of linkding's API.
 
-# Flags of linkding's bookmarks are stored as tags.
 TAG_BY_FLAG = {"unread": "unread", "is_archived": "archived", "shared": "shared"}
 _KEY_BY_FIELD = {
     "uri": "url",
@@ -31,16 +30,14 @@ LINKDING_SPACE = "\N{NO-BREAK SPACE}"
 # linkding's notes are stored in the description, below this line.
 _NOTES_LINE = "Notes:"
 _URL_EXISTS_TEXT = "A bookmark with this URL already exists."
-# This service's statuses, and those of linkding for the same errors.
 LINKDING_STATUS_BY_STATUS = {409: 400, 410: 404, 422: 400}
 
-# The settings of a linkding user.
 PROFILE: Document = {
     "theme": "auto",
     "bookmark_date_display": "relative",
     "bookmark_link_target": "_blank",
     "web_archive_integration": "disabled",
-    "tag_search": "lax",  # A search for a word finds tags, too.
+    "tag_search": "lax",  # A search for `word` also finds the tag `word`.
     "enable_sharing": False,
     "enable_public_sharing": False,
     "enable_favicons": False,
@@ -52,7 +49,6 @@ PROFILE: Document = {
 
 
 def bookmark_document(bookmark: Bookmark) -> Document:
-    """Return linkding's JSON of a bookmark."""
     description, notes = _split_notes(bookmark.description)
     names = [linkding_tag(tag) for tag in bookmark.tags if not stores_flag(tag)]
     return {
@@ -66,7 +62,6 @@ def bookmark_document(bookmark: Bookmark) -> Document:
         **_flags(bookmark),
         "date_added": linkding_date(bookmark.created),
         "date_modified": linkding_date(bookmark.modified),
-        # This service reads no web pages.
         "favicon_url": None,
         "preview_image_url": None,
         "website_title": None,
@@ -109,7 +104,6 @@ def linkding_date(date: str) -> str:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Return linkding's JSON of an error."""
     if problem.status == 409:
         return {"url": [_URL_EXISTS_TEXT]}
     if problem.status == 400:
@@ -126,10 +120,10 @@ def problem_document(problem: Problem) -> Document:
 def fields_to_store(
     sent: Document, stored_description: str = "", stored_tags: tuple[str, ...] = ()
 ) -> Fields:
-    """Return the fields that linkding's JSON sets. Raises Invalid.
+    """Return the fields to store for linkding's JSON. Raises Invalid.
 
-    Notes are a part of the description, and flags are tags: a client may send one of them
-    and leave the rest as it is stored.
+    Notes are stored in the description, and flags as tags. If a client sends only the notes,
+    for example, the stored description keeps its other text.
     """
     fields = {}
     for field, key in _KEY_BY_FIELD.items():
@@ -137,7 +131,7 @@ def fields_to_store(
             fields[field] = sent[key]
     for field in ("created", "modified"):
         if field in fields:
-            # `rules.clean` refuses an empty date.
+            # An empty date stays empty, so that `rules.clean` refuses the date.
             fields[field] = parse_date(fields[field]) or fields[field]
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)
@@ -166,7 +160,7 @@ def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_names(tags: list[str], names: list[str]) -> list[str]:
-    """Return the names and then the tags of flags. The same names change nothing."""
+    """Return the names and the tags of flags, in the stored order if the names are the same."""
     if names == [tag for tag in tags if not stores_flag(tag)]:
         return tags
     flag_tags = [tag for tag in tags if stores_flag(tag)]

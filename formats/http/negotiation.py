@@ -13,7 +13,8 @@ from formats.listing import Parameters
 from storage.query import first_values
 
 MAX_ACCEPT_CHARACTERS = 4096  # Parsing longer headers is slow.
-# A parameter of a media type. Possessive quantifiers keep the search linear.
+# A parameter of a media type, such as `; charset=utf-8`, but not the weight `; q=0.5`.
+# Possessive quantifiers keep the search linear.
 _PARAMETER_EXCEPT_Q = re.compile(
     r"""
     ; \s*+ (?! [qQ] \s* = )
@@ -72,7 +73,7 @@ def _parse_accept(accept: str, offered: tuple[Format, ...]) -> Format | None:
 
 
 def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Format]:
-    # The Netscape download is text/html, too, but `Accept: text/html` means the page.
+    # `Accept: text/html` means the page, not the download in Netscape's format.
     without_downloads = [format for format in offered if not format.download_name]
     by_type = {format.bare_type: format for format in without_downloads}
     lower_accept = accept.lower()

@@ -11,7 +11,8 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# These schemas get all fields. openapi.json has only what they add to a field's schema.
+# These schemas get all fields of a bookmark. In openapi.json, they have only what differs from
+# the schemas of the fields.
 _SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",
@@ -46,7 +47,7 @@ def _set_properties(schemas: dict[str, Any]) -> None:
 
 
 def _set_field_names(components: dict[str, Any]) -> None:
-    """List the fields that {field} in a path can be: all but `tags`, which has its own path."""
+    """Allow each field in paths such as `/{id}/{field}`, except `tags`, which has its own path."""
     texts = [name for name, field in FIELDS.items() if not field.is_list]
     writable_texts = [name for name in texts if name in WRITABLE_FIELDS]
     references = [_reference(name) for name in writable_texts]
@@ -63,7 +64,7 @@ def _reference(field: str) -> dict[str, Any]:
 def _set_security(
     description: dict[str, Any], needs_token: bool, public_read: bool
 ) -> None:
-    """Say which operations need a token. In openapi.json, all do."""
+    """Remove the token from operations that do not need one."""
     if not needs_token:
         description["security"] = []
     elif public_read:

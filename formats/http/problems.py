@@ -25,7 +25,6 @@ _MAX_LOGGED_CHARACTERS = 200
 _RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
-# A client that accepts application/json gets PROBLEM_JSON.
 _PROBLEM_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
 
 STATUS_BY_ERROR: Mapping[type[Exception], int] = {
@@ -45,7 +44,7 @@ STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 
 
 class Unfinished(Exception):
-    """An error has ended a change of many bookmarks. `changed` of them are changed."""
+    """An error that ended a change of many bookmarks, after `changed` bookmarks."""
 
     def __init__(self, changed: int, error: errors.StorageError) -> None:
         super().__init__(str(error))
@@ -93,10 +92,10 @@ def respond_problem(request: Request, error: Exception, site: Site) -> Response:
     problem = problem_of(request, error, site)
     response = _represent(request, problem, site)
     response.status = problem.status_line
-    # The login page has its own WWW-Authenticate.
+    # The WWW-Authenticate of a login page replaces that of the problem.
     response.headers = problem.headers | response.headers
     if problem.status == 410:
-        # A deleted id is never used again.
+        # Clients may cache this response for a day: a deleted id is never used again.
         scope = "private" if site.has_login else "public"
         response.headers["Cache-Control"] = f"{scope}, max-age=86400"
     return response

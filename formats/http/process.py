@@ -11,21 +11,20 @@ from wsgiref.types import WSGIApplication
 
 from formats.http.request import MAX_BODY, MAX_FILE
 
-# In bytes and seconds.
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # More than the service accepts, so that the service itself refuses large bodies.
-    # waitress would respond in plain text.
+    # More than the service accepts: a large body gets the service's error, which says what
+    # to do, and not the plain text of waitress.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,
     # A response larger than this would keep its thread busy until it is sent.
     "outbuf_high_watermark": 1024**3,
-    # A connection needs up to 3 of the usual 1,024 file descriptors.
+    # A process may usually open 1,024 files, and a connection needs up to 3 of them.
     "connection_limit": 300,
 }
 READING_THREADS = 4
-WRITING_THREADS = 8  # More, because an import may take minutes.
+WRITING_THREADS = 8  # An import may keep a thread busy for minutes.
 PROXY_HEADERS = "x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_SECONDS = 4.0
@@ -36,10 +35,10 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     # Imported here, so that other commands start faster.
     from formats.http.waitress_fixes import Dispatcher
 
-    # Only `sigwait` receives signals that are blocked.
+    # `stop_on_signal` waits for these signals with `sigwait`, so they must be blocked.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     dispatcher = Dispatcher(READING_THREADS, WRITING_THREADS)
-    channels: dict[int, Any] = {}  # The connections of waitress.
+    channels: dict[int, Any] = {}  # waitress adds its open connections.
     settings = {
         **WAITRESS_SETTINGS,
         "map": channels,
@@ -88,5 +87,5 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
 
 
 def _is_sending(channels: Mapping[int, Any]) -> bool:
-    # The listening socket has no `total_outbufs_len`.
+    # waitress also adds the listening socket, which has no `total_outbufs_len`.
     return any(getattr(channel, "total_outbufs_len", 0) for channel in list(channels.values()))

@@ -28,7 +28,7 @@ MAX_BODY = MAX_ENTRY  # The bytes of one bookmark, or of a form.
 MAX_FILE = 32 * 1024 * 1024  # The bytes of all files to import.
 MAX_JSON_CONTAINERS = 500_000  # Objects and arrays.
 MAX_JSON_VALUES = 2_000_000
-# Decoding blocks all other threads between two objects.
+# The decoder blocks all other threads until it comes to the next object.
 MAX_JSON_VALUES_WITHOUT_OBJECT = 500_000
 SEND_FILES_TEXT = "A file of bookmarks goes to POST /-/import"
 URI_MISSING_TEXT = f"is required. {SEND_FILES_TEXT}"
@@ -58,7 +58,7 @@ def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
 def read_fields(
     request: Request, readers: Mapping[str, formats.Reader], hint: str = ""
 ) -> dict[str, object]:
-    """Return the fields in the body. The hint ends the error for a wrong media type."""
+    """Return the fields in the body. The error for a wrong media type has `hint`."""
     media_type, parameters = _parse_content_type(request, readers, hint=hint)
     return readers[media_type](_read_body(request), parameters)
 
@@ -78,7 +78,6 @@ def read_field(request: Request, field: str) -> object:
 def read_files(request: Request) -> Iterator[ImportedEntry]:
     """Read the file in the body, or the files in a form."""
     media_type, parameters = _parse_content_type(request, formats.FILE_TYPES)
-    # The body of a form is larger than its files, because it also has boundaries and headers.
     body = _read_body(request, MAX_FILE + MAX_BODY)
     files = [("", body)]
     if media_type == "multipart/form-data":
@@ -96,7 +95,8 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
     if format == "json":
         limit_json(data)
     entries = read_entries(data, format, file_name)
-    # Read one entry now: a file without any raises Malformed before another one is imported.
+    # Read the first entry now: a file without entries raises Malformed before any other file
+    # is imported.
     first = list(islice(entries, 1))
     return chain(first, entries)
 
@@ -104,7 +104,6 @@ def _read_file(data: bytes, format: str, file_name: str) -> Iterator[ImportedEnt
 def limit_json(document: bytes) -> None:
     """Raise HTTPError 413 if decoding would take long or block other requests."""
     utf_8 = decode(document).encode()  # The document may be UTF-16.
-    # Count objects and arrays by brackets, and values by commas.
     punctuation = outside_strings(utf_8, b"{[,")
     if punctuation.count(b"{") + punctuation.count(b"[") > MAX_JSON_CONTAINERS:
         raise _too_many(MAX_JSON_CONTAINERS, "objects and arrays")
@@ -131,7 +130,7 @@ def _too_many(limit: int, items: str) -> HTTPError:
 def _parse_content_type(
     request: Request, accepted: Collection[str], default: str = "", hint: str = ""
 ) -> tuple[str, dict[str, str]]:
-    """Return the media type and its parameters. The service must accept them."""
+    """Return the media type and its parameters. Raises HTTPError if they are not accepted."""
     _refuse_compressed_or_partial(request)
     content_type = request.environ.get("CONTENT_TYPE") or default
     media_type, parameters = parse_options_header(content_type)
@@ -192,7 +191,7 @@ def _read_up_to(request: Request, size: int) -> bytes:
     chunks = []
     try:
         while size > 0:
-            chunk = request.environ["wsgi.input"].read(size)  # It may return fewer bytes.
+            chunk = request.environ["wsgi.input"].read(size)  # `read` may return fewer bytes.
             if not chunk:
                 break
             chunks.append(chunk)

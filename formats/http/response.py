@@ -29,7 +29,7 @@ COMMON_HEADERS = {
 
 
 class HTTPError(Exception):
-    """An error response. The keyword `Retry_After` sets Retry-After."""
+    """An error response. Keywords are headers: `Retry_After="5"` sets `Retry-After: 5`."""
 
     def __init__(self, status: int, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -59,7 +59,7 @@ def see_other(url: str) -> Response:
 
 
 def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
-    """Add the headers of every response. A public one shows only public bookmarks."""
+    """Add the headers of every response. If it `is_public`, it shows only public bookmarks."""
     headers = response.headers
     cache_control = "no-cache"
     vary = VARY

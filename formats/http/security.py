@@ -19,7 +19,7 @@ from formats.http.response import HTTPError
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MAX_HOST_CHARACTERS = 261  # A name (RFC 1035), a colon and a port.
-# RFC 3986 section 3.2.2, without percent-encoding.
+# A host and a port (RFC 3986 section 3.2.2), without percent-encoding.
 HOST = re.compile(
     r"""
     ( \[ [0-9A-Fa-f:.]+ \]    # an IPv6 address
@@ -31,10 +31,10 @@ HOST = re.compile(
 # These paths show no bookmarks, so they need no token.
 _PATH_WITHOUT_BOOKMARKS = re.compile(rf"/( {FILE_NAME} | -/login | -/logout | health )", re.VERBOSE)
 _PAGE_FOR_VISITORS = "/-/tools"
-# A browser never sends these by itself.
+# A page of another site cannot make a browser send these schemes.
 _TOKEN_SCHEMES = ("bearer", "token")
 BEARER = 'Bearer realm="Bookmarks"'
-# Basic first: Chromium answers only the first challenge.
+# Basic comes first, because Chromium answers only the first challenge.
 _BASIC_OR_BEARER = f'Basic realm="Bookmarks", charset="UTF-8", {BEARER}'
 _UNAUTHORIZED_TEXT = (
     "Send a valid token as `Authorization: Bearer TOKEN`, or as the password of HTTP Basic."
@@ -55,7 +55,7 @@ Credentials = Literal[
     "not needed",  # The service has no tokens, so everybody is the owner.
     "token",  # In `Authorization: Bearer` or `Token`.
     "password",  # A token as the password of HTTP Basic.
-    "cookie",  # Of a login.
+    "cookie",  # The cookie of a login.
     "wrong",  # A wrong token or password.
     "missing",
 ]
@@ -71,7 +71,7 @@ class AccessControl:
 
     tokens: Sequence[bytes]  # Without tokens, everybody may read and write.
     public_read: bool
-    base_url: str | None = None  # `//HOST` leaves the scheme to each request.
+    base_url: str | None = None  # `//example.com` is valid for http and https.
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def find_credentials(self, request: Request) -> Credentials:
@@ -104,7 +104,7 @@ class AccessControl:
 
     def _check_host(self, request: Request, host: str | None) -> None:
         """Refuse a host name that may come from DNS rebinding."""
-        # A request without Host does not come from a browser.
+        # DNS rebinding abuses browsers, which always send Host.
         if host and not _is_own_host(host, self.base_url):
             detail = _UNKNOWN_HOST_TEXT.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
@@ -112,18 +112,18 @@ class AccessControl:
     def _may_be_cross_site(self, request: Request, credentials: Credentials) -> bool:
         """Return whether a page of another site may have made a browser send the request."""
         if credentials == "token":
-            return False  # Such a page cannot set this header.
+            return False  # A page of another site cannot set the header Authorization.
         fetch_site = request.environ.get("HTTP_SEC_FETCH_SITE", "")
         origin = request.environ.get("HTTP_ORIGIN")
         if fetch_site == "same-origin":
-            return False  # A page of this service has sent the request.
+            return False
         if fetch_site not in ("", "none"):
-            return True  # A page of another site has sent it.
+            return True  # A page of another site has sent the request.
         if not fetch_site and origin is not None:
             # Over plain http, browsers send only Origin.
             return origin not in _own_origins(request.host_url, self.base_url)
-        # No page is named, so the sender is usually a script, which has no cookie. With a
-        # cookie, it may be an old browser.
+        # A request without both headers comes from a script or an old browser. Only a browser
+        # has the cookie of a login.
         return credentials == "cookie"
 
     def _is_open_to_visitors(self, environ: WSGIEnvironment, credentials: Credentials) -> bool:
@@ -134,7 +134,7 @@ class AccessControl:
         if not is_reading or not self.public_read:
             return False
         if credentials == "wrong":
-            return False  # The client must learn that its token is wrong.
+            return False  # A client with a wrong token must get 401, not the public bookmarks.
         if path == _PAGE_FOR_VISITORS:
             return True
         return not path.startswith("/-/")
@@ -143,7 +143,7 @@ class AccessControl:
 def is_sent_by_own_page(request: Request) -> bool:
     """Return whether the browser says that a page of this service has sent the request.
 
-    `AccessControl.check` has refused the request if it names another site.
+    Call `AccessControl.check` first, which refuses requests that name another site.
     """
     fetch_site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
     if fetch_site:
@@ -152,7 +152,7 @@ def is_sent_by_own_page(request: Request) -> bool:
 
 
 def needs_no_bookmarks(path: str) -> bool:
-    """Return whether this is a static file, the login or /health."""
+    """Return whether the path is that of a static file, the login or /health."""
     return _PATH_WITHOUT_BOOKMARKS.fullmatch(path) is not None
 
 
@@ -162,7 +162,7 @@ def _authorization_scheme(environ: WSGIEnvironment) -> str:
 
 
 def _challenge(environ: WSGIEnvironment) -> str:
-    # Basic makes browsers open a password dialog, which extensions must not cause.
+    # After a request of an extension, Basic would make the browser open a password dialog.
     if "HTTP_SEC_FETCH_SITE" in environ or _authorization_scheme(environ) in _TOKEN_SCHEMES:
         return BEARER
     return _BASIC_OR_BEARER
@@ -181,7 +181,7 @@ def requested_host(request: Request) -> str | None:
 
 
 def host_name(host: str) -> str:
-    """Return the host without its port and final dot, or ""."""
+    """Return the host without its port and final dot, or "" if it is malformed."""
     try:
         return (urlsplit(f"//{host}").hostname or "").removesuffix(".")
     except ValueError:
@@ -210,10 +210,11 @@ def _own_origins(requested_origin: str, base_url: str | None) -> list[str]:
     if not base_url:
         return [requested_origin]
     scheme, _, host = requested_origin.partition("://")
-    configured = urlsplit(base_url, scheme)  # `//HOST` gets the requested scheme.
+    configured = urlsplit(base_url, scheme)  # `//example.com` gets the requested scheme.
     configured_origin = f"{configured.scheme}://{configured.netloc}"
     if host == configured.netloc:
-        # Accept only the configured scheme: an attacker in the network can forge pages of this
-        # host if they are sent with http.
+        # Accept only the configured scheme: if it is https, an attacker in the network can still
+        # forge pages of this host with http.
         return [configured_origin]
-    return [configured_origin, requested_origin]  # A proxy may change the host.
+    # A proxy may replace the host that the browser requested.
+    return [configured_origin, requested_origin]

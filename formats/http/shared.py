@@ -11,8 +11,8 @@ _OPENING_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
     """Return the form's values for a shared `title`, `text` and `uri`.
 
-    If there is no `uri`, the text or the title has it. The rest of the text becomes
-    the description, or the title if there is none.
+    Without a `uri`, the first address in the text or the title is taken. Other text becomes
+    the description, or the title if there is no title.
     """
     title = values.get("title", "").strip()
     text = values.get("text", "").strip()

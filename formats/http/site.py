@@ -23,7 +23,6 @@ _UNQUOTED_IN_PATH = "/!$&'()*+,;=:@~"
 
 
 def requested_site(request: Request) -> Site:
-    """Return the site at the requested address."""
     environ = request.environ
     values = [environ.get(name, "")[:_MAX_CHARACTERS] for name in ADDRESS_VARIABLES]
     return _make_site(*values)
@@ -41,7 +40,7 @@ def _make_site(scheme: str, host: str, name: str, port: str, script_name: str) -
 
 
 def parse_base_url(text: str | None) -> Site | None:
-    """Return the site at this address, or None without a text. Raises Invalid."""
+    """Return the site at this address, or None for an empty text. Raises Invalid."""
     if not text:
         return None
     text = text.strip()
@@ -51,7 +50,7 @@ def parse_base_url(text: str | None) -> Site | None:
         raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
     host = _without_default_port(parts.scheme, parts.netloc.lower())
-    # With `%`, because the path may be encoded already.
+    # A `%` is not quoted, because the path may be encoded already.
     path = quote(parts.path.rstrip("/"), safe=_UNQUOTED_IN_PATH + "%")
     return Site(f"{parts.scheme}://{host}{path}", path)
 

@@ -8,9 +8,9 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# A body in chunks has framing besides its content: sizes, extensions and trailers. It may
-# have 16 KiB, and 6 bytes more for every 16 bytes of content, so that all chunks may be as
-# small as `10\r\n` (16 in hexadecimal), 16 bytes and `\r\n`.
+# The framing of a chunked body is its sizes, extensions and trailers. It may have 16 KiB, and
+# 6 bytes for every 16 bytes of content: a chunk of 16 bytes is sent as `10\r\n`, the content
+# and `\r\n`. A body of smaller chunks is refused.
 _MAX_FRAMING = 16_384
 _SMALL_CHUNK_SIZE = 16
 _SMALL_CHUNK_FRAMING = 6
@@ -23,7 +23,7 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
         if self.chunked:
             self._limit_framing(self.body_rcv)
         if self.completed:
-            # waitress would send `100 Continue` in place of an error.
+            # After an error, waitress would send `100 Continue` and not the error.
             self.expect_continue = False
         return consumed
 
@@ -33,7 +33,7 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
         except ValueError:
             # waitress does not catch ValueError, and would send no response.
             raise ParsingError("The request line or Content-Length is malformed") from None
-        # Both headers allow request smuggling (RFC 9112 section 6.1).
+        # A request with both headers may smuggle another one (RFC 9112 section 6.1).
         has_encoding = self.chunked or "TRANSFER_ENCODING" in self.headers
         if has_encoding and "CONTENT_LENGTH" in self.headers:
             raise ParsingError("Transfer-Encoding and Content-Length exclude each other")
@@ -62,8 +62,8 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
         self.request_size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes connections whose last activity is long ago. For a slow request,
-            # pretend that it was when these bytes should have arrived.
+            # waitress closes a connection whose last activity is long ago. The bytes of a slow
+            # request count as activity at the time when they were due, so waitress closes it.
             due_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
             self.last_activity = min(time.time(), due_at)
         return result
@@ -78,7 +78,7 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
-    """Separate threads for requests that write, which may wait for a lock."""
+    """Run requests that write in threads of their own, because they may wait for a lock."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()
