@@ -226,8 +226,7 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
     close = "1" if form.closes_window else ""
     hidden = [("_opened", form.opened_digests), ("close", close), ("_list", form.list_query)]
     links = f"{parts.link_beside_save} {_cancel_link(site, form)}"
-    content = _fields_html(site, form, parts)
-    content += parts.quote_checkbox + _unread_checkbox(form)
+    content = _fields_html(site, form, parts) + parts.quote_checkbox
     content += submit_button(parts.save_label, links)
     # `autocomplete="off"` keeps browsers from restoring old texts on reload.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
@@ -239,6 +238,8 @@ def _fields_html(site: Site, form: BookmarkForm, parts: FormParts) -> str:
         note = parts.notes.get(name)
         below = _tag_checkboxes(site, form) if name == "tags" else ""
         html += _field(name, form.text(name), note, name == parts.focus, below)
+        if name == "tags":
+            html += _unread_checkbox(form)
     return html
 
 

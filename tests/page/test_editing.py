@@ -79,6 +79,7 @@ def test_the_bookmarklet_opens_a_saved_page_and_adds_tags_and_text(known, other_
     known.press("ope", Keys.ENTER)
     assert tags_field(known) == "old, Zope, "
     assert known.stored(f"uri={other_site}")[0]["tags"] == ["old"]
+    known.find("[name=_quote]").click()
     known.find("main .primary").click()
     require_closed(known)
     (bookmark,) = known.stored(f"uri={other_site}")
@@ -348,6 +349,8 @@ def test_a_comma_keeps_the_typed_tag_and_the_tab_key_takes_the_completion(known)
     assert options(known) == ["web"]
     known.press(Keys.TAB)
     assert tags_field(known) == "pyt, web, "
+    known.press(Keys.TAB)
+    assert known.focused.get_attribute("name") == "unread"
     known.press(Keys.TAB)
     assert known.focused.get_attribute("id") == "description"
 
