@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Such as `style-0123456789ab.css`. The ids of bookmarks have no dots.
+# Such as `style-0123456789ab.css`. The dot tells a file from the id of a bookmark.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
-    # Made from icon.svg:
+    # The next three are made from icon.svg.
     "icon.png": "image/png",
     "large.png": "image/png",
     "touch.png": "image/png",
@@ -26,7 +26,7 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # A digest of the body.
-    changed_at: float = 0.0  # A changed file gets a new name.
+    changed_at: float = 0.0  # Names with a digest make a date needless.
 
 
 @functools.cache

@@ -33,9 +33,9 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
 
 
 def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool) -> str:
-    """Return the page for a sent uri that is stored already. It shows all that was sent.
+    """Return the page that offers to add sent values to a stored bookmark with the same uri.
 
-    `is_typed`: the user has typed it. Otherwise it comes from a page, as its selected text.
+    `is_typed`: the user has typed the description. Otherwise, it is text selected on a page.
     """
     link = title_link(entry.bookmark)
     date = date_html(entry.bookmark.created)

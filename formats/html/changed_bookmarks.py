@@ -21,14 +21,13 @@ class ChangedBookmarks(msgspec.Struct):
 
     is_deletion: bool
     can_be_restored: bool = True
-    done: list[Bookmark] = []  # As they were before.
-    changed_meanwhile: list[Entry] = []  # Left alone: another client has changed them.
-    # Left alone, each for its own reason. The bookmark is None if only the error is known.
+    done: list[Bookmark] = []  # The values before the change.
+    changed_meanwhile: list[Entry] = []  # Changed by another client.
+    # Bookmarks that an error kept from being changed. None stands for a missing bookmark.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    # The error that ended the work, and how many bookmarks were not reached.
-    ended_by: StorageError | None = None
-    unknown_count: int = 0  # They may be changed or not.
-    left_count: int = 0
+    ended_by: StorageError | None = None  # Ended the work before all bookmarks were changed.
+    unknown_count: int = 0  # The number of bookmarks that may be changed or not.
+    left_count: int = 0  # The number of bookmarks that were not reached.
 
     @property
     def is_complete(self) -> bool:
@@ -73,8 +72,7 @@ def _deleted_html(changes: ChangedBookmarks, site: Site, list_query: str | None)
     if not changes.is_deletion or not deleted:
         return ""
     what = _title_or_number(deleted)
-    # script.js shows this text in the list. On this page, CSS hides the span: the heading says
-    # that something was deleted.
+    # script.js shows the whole text in the list. CSS hides the span on this page.
     text = f'<p><span class="participle">Deleted: </span>{what}</p>\n'
     if not changes.can_be_restored:
         return text
@@ -111,7 +109,6 @@ def _changed_meanwhile_html(
             delete_address = e(f"{site.path}/-/delete/{entry.bookmark.id}")
             delete = f'<button formaction="{delete_address}">Delete</button>'
         html += f'{values}<div class="buttons delete">{edit}\n{delete}</div>\n'
-    # One form for all bookmarks, because `_list` can be long.
     shown = " ".join(map(shown_version, changes.changed_meanwhile))
     hidden = [("_shown", shown), ("_list", list_query)]
     return frame.post_form(f"{site.path}/-/selected", hidden, html)

@@ -80,12 +80,12 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str = ""  # Empty in a form that adds a bookmark.
     texts: Mapping[str, str] = {}  # By field name.
-    unread: bool = False  # Whether it has the tag UNREAD, which is not in `texts`.
-    # Of the values that the form was opened with, such as `uri:1a2b title:3c4d`. A field with
-    # another value was changed by the user.
+    unread: bool = False  # Stands for the tag UNREAD, which is not in `texts`.
+    # Digests of the values when the form was opened, such as `uri:1a2b title:3c4d`. The user
+    # has changed a field if the digest of its value is not among them.
     opened_digests: str = ""
     list_query: str | None = None  # The query of the list where the form was opened.
-    closes_window: bool = False  # In the window of the bookmarklet.
+    closes_window: bool = False  # A script closes the bookmarklet's window.
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
@@ -109,11 +109,9 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         return self.texts.get(name, "")
 
     def with_texts(self, texts: Mapping[str, str], unread: bool) -> "BookmarkForm":
-        """Return the form with other texts in some fields."""
         return replace(self, texts={**self.texts, **texts}, unread=unread)
 
     def with_stored_values(self, entry: Entry) -> "BookmarkForm":
-        """Return the form with the values of a stored bookmark."""
         bookmark = entry.bookmark
         tags = _as_text(_without_unread(bookmark.tags))
         return replace(
@@ -154,7 +152,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_unread(tag: str) -> bool:
-    # `fold_tag` would keep the tag in its cache, but a tag in a form may be huge.
+    # A tag in a form may be huge, and `fold_tag` would cache it.
     return tag.casefold() == UNREAD
 
 
@@ -196,9 +194,9 @@ def _digest(name: str, value: object) -> str:
 
 
 def shown_version(entry: Entry) -> str:
-    """Return an id with the end of a version, such as `0s9yex328jt74:00c0ffee12`.
+    """Return the id and the end of the version, such as `0s9yex328jt74:00c0ffee12`.
 
-    Forms send it back, to detect that the bookmark has changed.
+    Forms send this text back, so that the service finds out if the bookmark has changed.
     """
     last_digits = entry.version % 2**40
     return f"{entry.bookmark.id}:{last_digits:010x}"
@@ -210,7 +208,7 @@ def shown_version(entry: Entry) -> str:
 class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a form shows beside the fields of the bookmark."""
 
-    notes: Mapping[str, Note] = {}  # By the name of the field below which they stand.
+    notes: Mapping[str, Note] = {}  # Notes below fields, by field name.
     focus: str = ""  # The name of the field that has the focus.
     quote_checkbox: str = ""  # HTML.
     save_label: str = "Save"

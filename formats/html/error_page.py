@@ -21,10 +21,10 @@ _HEADINGS: Mapping[int, str] = {
     413: "This is too large",
     422: "Something needs a correction",
 }
-_STATUSES_WITH_LINKS = (400, 404, 410)  # Not of requests that are forbidden.
+_STATUSES_WITH_LINKS = (400, 404, 410)  # The pages have links for the owner.
 # The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
-# In place of the detail, which is for programs.
+# People read these texts in place of the detail of a problem.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     403: "This change may come from another site, so nothing was done.",
     404: "No bookmark and no page has this address.",
@@ -35,15 +35,14 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     415: "The service does not know the type of what was sent.",
 }
 _WRONG_ADDRESS_TEXT = "Something in the address of this page is wrong."
-# In place of details that begin with these words.
+# People read these texts in place of a detail that begins with the key.
 _TEXTS_BY_BEGINNING = {
     "The parameter ": _WRONG_ADDRESS_TEXT,
     "The format ": _WRONG_ADDRESS_TEXT,
     "Another writer ": "Another program is changing the bookmarks. Try again in a moment.",
 }
-# Patterns in the reason of an error, and what people read in their place. For example,
-# `must be short: "long…" at index 1` becomes `must be short`, because a form has one text for
-# all tags.
+# Patterns in the reason of an error, and the words that people read in their place. For example,
+# `must be short: "long…" at index 1` becomes `must be short`.
 _WORDS_FOR_PEOPLE: Mapping[str, str] = {
     " at index [0-9]+$": "",
     ': ".*…"$': "",
@@ -62,8 +61,8 @@ class Problem:
     detail: str
     headers: dict[str, str] = field(default_factory=dict)
     errors: Sequence[tuple[str, str]] = ()  # Wrong fields and reasons.
-    bookmark_url: str = ""  # Of the bookmark that already has the uri.
-    deleted: str = ""  # A timestamp.
+    bookmark_url: str = ""  # The bookmark that already has the uri.
+    deleted: str = ""  # When the bookmark was deleted.
     is_outcome_unknown: bool = False  # The change may be stored.
     changed: int = 0  # The number of bookmarks that were changed before the error.
 
@@ -96,7 +95,7 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    # The request may come from another site, so the page must show nothing of the collection.
+    # Another site may have caused the error, so the page must not show how many are unread.
     unread: int | None = 0
     if problem.status in _STATUSES_WITH_LINKS and not site.is_visitor:
         unread = None

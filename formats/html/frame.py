@@ -294,7 +294,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
     if not texts:
         return ""
     notice = " ".join(texts)
-    # An alert, because screen readers miss a status that a script inserts.
+    # Screen readers miss a status that a script inserts, but not an alert.
     return f'<p class="saved" role="alert">{notice}</p>\n'
 
 
@@ -308,8 +308,7 @@ def page_links(
 ) -> str:
     """Return the summary and links to other pages, of `limit` items each.
 
-    `links` has the addresses of the previous and the next page by relation. It is empty if
-    there is only one page.
+    `links` has the addresses of "prev" and "next". No links mean that there is only one page.
     """
     html = ""
     if links:

@@ -22,7 +22,7 @@ _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 90  # Two lines on a phone.
 _MAX_UNCOLLAPSED_LINES = 2
 _MAX_ADDRESS_CHARACTERS = 40
-_MAX_TAGS = 20  # So that the column beside the list is whole in usual windows.
+_MAX_TAGS = 20  # More tags would not fit beside the list.
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
     r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
@@ -39,7 +39,7 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # Before the items, because Enter presses the first button of the form.
+        # The bar is before the items, because Enter presses the first button of its form.
         bar(listing),
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
@@ -188,7 +188,7 @@ def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
     parameters: Parameters = []
     if repeats_filter:
         parameters = listing.linked_filter + listing.order
-    # HTML allows "&" before these names, and the query has no other special characters.
+    # The query needs no escaping: "&" is its only special character, and HTML allows "&tag=".
     query = urlencode([*parameters, ("tag", "")])
     return f"{e(listing.site.path)}/?{query}"
 
@@ -283,7 +283,7 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
     summary = _ADDRESS.sub(_short_match, shown)
     if not _must_collapse(summary):
         return _text_with_links(shown, escape_and_mark)
-    # Links follow the summary, which must not contain any.
+    # HTML allows no links in <summary>, so they are below.
     links = ""
     for address in _ADDRESS.findall(shown):
         links += f"<p>{_link(address)}</p>"

@@ -6,18 +6,18 @@ from formats.html.editor import shown_version
 from formats.html.frame import Note, e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
-# Button labels by value. Enter presses the first button.
+# Labels of buttons by value. The key Enter presses the first button of a form.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
-# On touch screens, CSS shows the items' checkboxes while this one is checked.
+# On touch screens, CSS shows the checkboxes of items while the checkbox `selecting` is checked.
 SELECT = (
     '<label class="select"><input type="checkbox" class="unseen" form="many" id="selecting">'
     "Select</label>\n"
     '<button type="reset" form="many" class="select">Done</button>\n'
 )
 CHECKED = (
-    '<div><p role="status"></p>\n'  # script.js fills it.
+    '<div><p role="status"></p>\n'  # script.js adds how many are checked.
     '<button type="reset" class="more" aria-label="Uncheck all">×</button></div>\n'
 )
 
@@ -37,7 +37,6 @@ data-completes="tags"{attributes}></div>
 
 
 def buttons(labels: Mapping[str, str]) -> str:
-    """Return a button for each value and label."""
     html = ""
     for action, label in labels.items():
         style = _CLASSES.get(action, "quiet")
@@ -47,7 +46,6 @@ def buttons(labels: Mapping[str, str]) -> str:
 
 def checkbox(id: str) -> str:
     """Return a checkbox of the form `many`, for an item of a list."""
-    # Without quotes, pages of many items are smaller.
     return f"<input type=checkbox form=many name=selected value={id} aria-label=Select>"
 
 
@@ -55,7 +53,7 @@ def bar(listing: Listing) -> str:
     """Return the form for the selected bookmarks of a list."""
     if listing.site.is_visitor:
         return ""
-    # The service leaves bookmarks alone that have changed since they were shown.
+    # The service does not change a bookmark whose version is not in `_shown`.
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
@@ -77,7 +75,7 @@ def retag_menu(listing: Listing) -> str:
         return ""
     hidden: Parameters = [
         *listing.filter,
-        ("expected", str(total)),  # Nothing is changed if the total differs.
+        ("expected", str(total)),  # With another total, the service refuses the form.
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)
@@ -89,7 +87,7 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
-    labels = {"add": "Add", "ask": "Remove"}  # "ask" leads to a question.
+    labels = {"add": "Add", "ask": "Remove"}  # The button "ask" asks first.
     content = tags_field("list-tags", f"Tags for {number}", placeholder="tag, tag")
     content += buttons(labels)
     path = f"{listing.site.path}/-/retag"

@@ -11,7 +11,7 @@ from storage.search import fold_text
 
 Escape = Callable[[str], str]
 
-# Such as `%C3%A9`, or any one character.
+# Encoded bytes, such as `%C3%A9`, or a character.
 _ENCODED_OR_CHARACTER = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 

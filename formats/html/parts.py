@@ -16,13 +16,13 @@ _HOST = re.compile(
     (?: [^/?\#]* @ )?                    # User.
     (?: www\. )?
     ( \[ [0-9a-f:.]+ \]                  # IPv6 address.
-    | [^/?\#:]{{1,{MAX_URI_CHARACTERS}}}   # Name, cut.
+    | [^/?\#:]{{1,{MAX_URI_CHARACTERS}}}   # The beginning of a name.
     )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Links of other schemes are shown as text: javascript would run code in the page.
+# Uris with other schemes are not linked: `javascript:` would run code in the page.
 _LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
     "xmpp matrix".split()
@@ -68,7 +68,6 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def date_html(timestamp: str) -> str:
-    # Pages are cached, so a relative date such as "yesterday" would become wrong.
     minute = timestamp[:16]
     year = timestamp[:4]
     month = _MONTHS[int(timestamp[5:7]) - 1]

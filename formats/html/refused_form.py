@@ -20,7 +20,6 @@ from formats.html.list_forms import tags_field
 from formats.listing import Site, list_address, with_query
 from storage.index import Entry
 
-# Labels of buttons that send a form again, by its action. "ask" asks before removing tags.
 _LABELS_OF_REPEATED_ACTIONS = {
     "add": "Add tags",
     "remove": "Remove tags",
@@ -69,7 +68,7 @@ def _notes(problem: Problem) -> dict[str, Note]:
 
 
 def _not_saved(problem: Problem) -> str:
-    """Return the errors, or links to the wrong fields if the form has notes on all of them."""
+    """Return links to the wrong fields, or all errors if one is not about a field of the form."""
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
@@ -99,8 +98,8 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
 def _write_other_number(
     fields: Mapping[str, Any], path: str, problem: Problem, site: Site
 ) -> str:
-    """Return the page after the bookmarks of a list have become more or fewer."""
-    number = f'{int(fields["expected"]):,}'  # The handler has set it to the present number.
+    """Return the page that asks again after the list has got more or fewer bookmarks."""
+    number = f'{int(fields["expected"]):,}'  # Set by `change_list`.
     if fields["do"] == "add":
         participle = "added"
         label = f"Add to {number}"

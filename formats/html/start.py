@@ -6,8 +6,8 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# Opens a new window or, if pop-ups are blocked, leaves the page.
-# toWellFormed: encodeURIComponent throws an error for half a surrogate pair.
+# The script opens a window or, if pop-ups are blocked, leaves the page. `toWellFormed` is needed
+# because `encodeURIComponent` throws an error for half a surrogate pair.
 _BOOKMARKLET = """
 javascript:(()=>{
 const e=encodeURIComponent,
@@ -48,7 +48,7 @@ placeholder="https://">
 
 def bookmarklet(site: Site) -> str:
     code = _BOOKMARKLET.replace("BASE", json.dumps(site.url))
-    # Browsers decode the address before they run it.
+    # Browsers percent-decode a `javascript:` address before they run it.
     address = e(quote(code, safe=":/()*'!,;=&+?."))
     return f"""\
 <div class="on-desktop">

@@ -139,7 +139,8 @@ def write_question(
 ) -> str:
     """Return the page that asks before old tags are merged into new ones, or removed.
 
-    `existing` are the new tags that bookmarks have already. The form sends `expected` back.
+    `existing` are the new tags that bookmarks have already. If the number of bookmarks is not
+    `expected` when the form is sent, the service asks again.
     """
     old_tags = [tag for tag, _ in old]
     if new:

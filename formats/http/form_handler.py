@@ -19,7 +19,7 @@ from storage.bookmark import clean_value
 from storage.errors import Invalid
 
 Fields = dict[str, Any]
-# Writes a page with the form's fields. The string is the path of the request.
+# Returns a page for the fields of a form, the path of the request and its problem.
 _ErrorPageWriter = Callable[[Fields, str, Problem, Site], str]
 _Handler = Callable[..., Response]
 
@@ -53,7 +53,7 @@ def form_handler(write_error_page: _ErrorPageWriter) -> Callable[[_Handler], _Ha
 def _respond_problem(page: str, problem: Problem) -> Response:
     response = respond_page(page, problem.status_line)
     if problem.deleted:
-        # Not 410: the bookmark is gone, not the address of the form.
+        # The status 410 would mean that the address of the form is gone.
         response.status = "409 Conflict"
     response.headers |= problem.headers
     return response

@@ -34,9 +34,9 @@ _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
 
 
 class _OpenFolder:
-    """The folder of a host, and its caches, which keep its store open.
+    """An open folder of a host, and the caches of its responses.
 
-    While it is open, no folder that is made anew gets its inode.
+    The system gives the inode number of an open folder to no other folder.
     """
 
     def __init__(self, folder: Path, one_machine: bool, keep_deleted: int) -> None:
@@ -64,10 +64,10 @@ class FolderCaches:
         self._opened: OrderedDict[Path, _OpenFolder] = OrderedDict()
 
     def get(self, folder: Path) -> Caches:
-        """Return the caches of a folder, which keep its store open. Raises Unavailable."""
+        """Return the caches of a folder, opened if necessary. Raises Unavailable."""
         try:
             opened = self._opened.get(folder)
-            # If the folder was made anew, only a new store makes its subfolders.
+            # A folder that was deleted and made again needs a new store, which makes subfolders.
             if opened is None or opened.identity != _identity(os.lstat(folder)):
                 opened = _OpenFolder(folder, self._one_machine, self._keep_deleted)
         except (StorageError, OSError) as error:
@@ -96,14 +96,14 @@ class HostApplication:
     access_control: AccessControl  # For hosts without their own token file.
 
     def open(self) -> None:
-        """Do nothing, unlike `Application`. The first request for a host opens its folder."""
+        """Do nothing: the first request for a host opens its folder."""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         try:
             app = self._requested_application(request)
         except Exception as error:
-            # No token is checked yet.
+            # No token is checked yet, so the response must be fit for visitors.
             site = msgspec.structs.replace(requested_site(request), is_visitor=True)
             response = problems.respond_problem(request, error, site)
             add_common_headers(response, has_tokens=False, is_public=False)
@@ -131,8 +131,8 @@ class HostApplication:
         file = self.root / f"{host}.tokens"
         tokens = self.access_control.tokens
         try:
-            # `is_missing` returns False after an error. Then reading fails, too, so that the
-            # shared tokens do not open the folder.
+            # `is_missing` is False if the folder of the file cannot be searched. Reading the file
+            # then fails, so that the shared tokens do not open the host's folder.
             if not files.is_missing(file):
                 tokens = credentials.read_tokens(file)
         except (StorageError, OSError) as error:
@@ -145,7 +145,7 @@ class HostApplication:
 
 
 def _is_own_folder(folder: Path) -> bool:
-    """Return False for a symbolic link, too, whose target may be outside of the root."""
+    """Return whether the path is a folder. A symbolic link is not: it may lead out of the root."""
     try:
         return stat.S_ISDIR(os.lstat(folder).st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -126,7 +126,7 @@ class _Changed(NamedTuple):
 
 
 class _ChangedMeanwhile(NamedTuple):
-    """The page has shown another version, so the bookmark is left alone."""
+    """The bookmark was not changed, because its version is not the one on the page."""
 
     entry: Entry
 

@@ -63,7 +63,7 @@ def log_in(service: Service, request: Request) -> Response:
         return _refuse_token(site, target, pending)
     response = see_other(site.url + target)
     if pending:
-        response.status = TEMPORARY_REDIRECT  # The browser sends all fields to the target.
+        response.status = TEMPORARY_REDIRECT  # Makes the browser send the fields again.
     response.headers["Set-Cookie"] = _cookie(request, site, make_login(token), LOGIN_SECONDS)
     return response
 

@@ -1,6 +1,6 @@
 """Show the login page in place of a page that needs a login.
 
-Pending fields are those of a form sent without a login, to be sent again after it.
+A form that was sent without a login has pending fields, which are sent again after the login.
 """
 
 import re
@@ -19,12 +19,12 @@ from formats.listing import Parameters, Site
 from storage.errors import Invalid, Malformed
 
 LOGIN_PATH = "/-/login"
-LOGIN_FIELDS = ("token", "next")  # Of the login form, which also has the pending fields.
+LOGIN_FIELDS = ("token", "next")  # The login form also has the pending fields.
 MAX_LOGIN_FORM = MAX_BODY + 65_536  # Bytes of pending fields, and of `token` and `next`.
 _TARGET = re.compile("/[!-~]*")  # Printable ASCII.
 # Browsers take `//name` and `/\name` for another host.
 _UNSAFE_BEGINNINGS = ("//", "/\\", LOGIN_PATH)
-# With `%`, because the query may be encoded already.
+# A `%` is not quoted, because the query may be encoded already.
 _UNQUOTED_IN_QUERY = "!$&'()*+,/:;=?@~%[]"
 
 
@@ -32,7 +32,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
     pending = _read_pending_fields(request)
     target = _requested_page(request)
     if request.method == "POST" and not pending:
-        # No form can be sent again after the login, so return to the page with the form.
+        # The form cannot be sent again, so the login leads back to the page that has it.
         target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending))
 
@@ -40,7 +40,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
 def _read_pending_fields(request: Request) -> Parameters:
     is_form_of_page = request.method == "POST" and path_of(request).startswith("/-/")
     if is_form_of_page:
-        with suppress(HTTPError, Malformed, Invalid):  # Files cannot be kept.
+        with suppress(HTTPError, Malformed, Invalid):  # Uploaded files are not kept.
             return pending_fields(request, read_form(request, MAX_LOGIN_FORM))
     return []
 
@@ -48,8 +48,8 @@ def _read_pending_fields(request: Request) -> Parameters:
 def pending_fields(request: Request, fields: Parameters) -> Parameters:
     """Return the fields that are sent again after the login.
 
-    Old browsers do not name the page that has sent a form. It may be of another site, which
-    must not make the user delete something by logging in.
+    There are none if the form may come from another site, which must not make the user delete
+    something by logging in.
     """
     if not is_sent_by_own_page(request):
         return []
@@ -57,7 +57,7 @@ def pending_fields(request: Request, fields: Parameters) -> Parameters:
 
 
 def without_login_fields(fields: Parameters) -> Parameters:
-    """Return the fields of a form that may have been sent by the login page."""
+    """Return the fields without those that the login page adds when it sends a form again."""
     return [(name, value) for name, value in fields if name not in LOGIN_FIELDS]
 
 
@@ -69,7 +69,7 @@ def check_target(target: str) -> str:
 
 
 def referring_page(request: Request, site: Site) -> str:
-    """Return the path of the page with the link or form, or `/`."""
+    """Return the path of the page that has sent the request, or `/` if it is unknown."""
     referrer = request.environ.get("HTTP_REFERER", "")
     return check_target(referrer.removeprefix(site.url))
 

@@ -37,7 +37,8 @@ def show_add(service: Service, request: Request) -> Response:
     view = service.view(request, query_parameters(request))
     values = view.values
     if "description" not in values:
-        # The bookmarklet always sends a description, so a phone has shared these values.
+        # Without a description, the values come from a phone's share menu: the bookmarklet
+        # always sends a description.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))
@@ -60,9 +61,9 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     if asset is None:
         raise HTTPError(404, NOTHING_HERE_TEXT)
     response = respond_asset(request, asset)
-    # The name has a digest of the content.
+    # A changed file gets a new name, so caches may keep the file.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    response.headers["Vary"] = VARY  # Not Authorization: the file is public.
+    response.headers["Vary"] = VARY  # The file is the same for everybody.
     return response
 
 

@@ -23,7 +23,7 @@ from storage.errors import StorageError
 from storage.store import Store
 
 NOTHING_HERE_TEXT = "There is nothing at this address."
-# The patterns of path variables. Those of {field} are in the routes.
+# Patterns of the variables in a path. Each route has its own pattern of {field}.
 _PATTERNS = {
     "id": ID.pattern,
     "bookmark": ID.pattern,
@@ -37,11 +37,11 @@ _PATTERNS = {
 
 @dataclass
 class Service:
-    """What handlers get. The owner and visitors have one each."""
+    """The service as handlers see it: one for the owner, and one for visitors."""
 
     folder: Path
     access_control: AccessControl
-    configured_site: Site | None  # None: taken from each request.
+    configured_site: Site | None  # If None, each request has the address.
     open_caches: Callable[[], Caches]
     is_visitor: bool
     _caches: Caches | None = None
@@ -79,7 +79,7 @@ class Service:
         return View(self.site(request), parameters)
 
     def _count_unread(self) -> int:
-        """Count when a page is written, so that its number is not older than any change."""
+        """Count when a page is written, so that the number includes all changes."""
         with suppress(StorageError):  # The page must be shown even if the store fails now.
             self.store.refresh()
         return self.store.count(UNREAD)

@@ -31,7 +31,7 @@ def show_similar(service: Service, request: Request) -> Response:
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
     """POST /-/keep/{id}: add the tags of other bookmarks to this one, and delete those.
 
-    Changes nothing if any has changed since the page was made.
+    Changes nothing if one of the bookmarks has changed since the page was made.
     """
     other_ids = set(fields.get("others", "").split()) - {bookmark}
     if not 0 < len(other_ids) < MAX_MEMBERS_SHOWN:

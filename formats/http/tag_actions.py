@@ -29,7 +29,7 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list, or ask before removing."""
     retagging = _read_retagging(fields)
     entries = service.store.select(retagging.query).entries
-    # An error page shows the form again. It can be sent only with the current number.
+    # The page of an error shows the form again, now with the current number.
     fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     site = service.site(request)
@@ -48,7 +48,7 @@ def _read_retagging(fields: Fields) -> Retagging:
     match fields.get("do"):
         case "add":
             values["add"] = typed_tags(fields)
-        case "remove" | "ask":  # Ask before removing.
+        case "remove" | "ask":
             values["remove"] = typed_tags(fields)
         case _:
             raise Malformed("The form must say what to do: add or remove.")

@@ -31,8 +31,8 @@ def show_trash(service: Service, request: Request) -> Response:
 
 class _Results(msgspec.Struct):
     new_ids: list[str] = []
-    conflicting_ids: list[str] = []  # Their bookmarks have the address of a deleted one.
-    missing_count: int = 0  # Of bookmarks that were not in the trash.
+    conflicting_ids: list[str] = []  # Bookmarks with the address of a deleted one.
+    missing_count: int = 0  # The number of bookmarks that were not in the trash.
 
 
 @form_handler(write_not_done)
@@ -63,7 +63,8 @@ def _respond_not_restored(service: Service, site: Site, results: _Results) -> Re
 
 def _restore_all(store: Store, ids: list[str]) -> _Results:
     results = _Results()
-    # Lists show the highest id first, so restore the first bookmark last.
+    # A restored bookmark gets a new, higher id, and lists show the highest id first. The first
+    # bookmark is restored last to be the first one again.
     for outcome in change_in_batches(store, reversed(ids), trash.restore):
         match outcome:
             case Done(_, entry):
