@@ -71,7 +71,6 @@ def inotify() -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """The data folder of this test."""
     return tmp_path / "data"
 
 
@@ -83,8 +82,6 @@ def app(data: Path) -> webtest.TestApp:
 
 @pytest.fixture
 def client(data: Path) -> Callable[..., webtest.TestApp]:
-    """Return a function that returns a client of another application with these options."""
-
     def client(**options: object) -> webtest.TestApp:
         return webtest.TestApp(make_app(data, **options))
 
@@ -93,8 +90,6 @@ def client(data: Path) -> Callable[..., webtest.TestApp]:
 
 @pytest.fixture
 def add(app: webtest.TestApp) -> Callable[..., dict[str, object]]:
-    """Return a function that creates a bookmark and gives its JSON."""
-
     def add(uri: str = URI, **fields: object) -> dict[str, object]:
         return app.post_json("/", {"uri": uri, **fields}, status=201).json
 
@@ -121,8 +116,6 @@ def fail_batch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, StorageError],
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
-    """Return a function that runs the command in this process, and gives what it printed."""
-
     def run(*arguments: object, data: Path, status: int = 0) -> tuple[str, str]:
         try:
             found = main([*map(str, arguments), "--data", str(data)])
@@ -156,8 +149,6 @@ def lock_folder(
 
 
 class Service:
-    """The real command in a process of its own, on a free port."""
-
     def __init__(
         self,
         data: Path,
@@ -185,12 +176,10 @@ class Service:
         raise AssertionError("the service did not start: " + "".join(self.log))
 
     def empty(self) -> None:
-        """Remove the files of all bookmarks and tombstones."""
         for path in self.data.glob("*/*.json"):
             path.unlink(missing_ok=True)  # The service may be deleting it.
 
     def stop(self, how: int = signal.SIGTERM) -> int:
-        """Send a signal that ends the process; return the exit status."""
         self.process.send_signal(how)
         status = self.process.wait(timeout=60)
         assert self.process.stderr is not None
@@ -223,13 +212,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def cpu_seconds(service: Service) -> float:
-    """Return the seconds of CPU time that the process of the service has used."""
     fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait until the condition holds; fail if it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not hold in time"
@@ -242,7 +229,6 @@ def without_inotify_warning(lines: Iterable[str]) -> list[str]:
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that no process listens on."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -250,7 +236,6 @@ def free_port() -> int:
 
 @contextmanager
 def website(folder: Path) -> Iterator[str]:
-    """Serve the files of a folder over HTTP at the yielded address."""
     handler = functools.partial(_Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -22,8 +22,6 @@ def invalid_fields(response):
 
 @pytest.fixture
 def file(data):
-    """Return a function that gives the bytes, time and inode of a bookmark's file."""
-
     def file(id):
         path = data / "bookmarks" / f"{id}.json"
         return path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino
@@ -32,7 +30,6 @@ def file(data):
 
 
 # --- GET ---
-
 
 @pytest.mark.parametrize("query, accept, media_type", [
     ("", "*/*", "application/json"),
@@ -63,7 +60,6 @@ def test_a_path_of_no_bookmark_is_404(app):
 
 
 # --- PUT ---
-
 
 @pytest.mark.parametrize("id", ["a-b_c", "feeds", "tagsxjson", "0" * 64])
 def test_put_creates_the_bookmark_and_then_replaces_it(app, id):
@@ -140,7 +136,6 @@ def test_put_of_xbel_requires_exactly_one_bookmark_with_a_title_element(app):
 
 
 # --- POST ---
-
 
 def test_post_updates_only_the_given_fields(app):
     before = app.put_json("/a", WHOLE, status=201).json

@@ -14,7 +14,6 @@ from tests.storage.clients import ask
 
 
 def exit_message(*arguments):
-    """Return the message with which the command exits."""
     with pytest.raises(SystemExit) as exit:
         bookmarks.main(arguments)
     return str(exit.value)

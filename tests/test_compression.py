@@ -11,7 +11,6 @@ LONG_TEXT = "Words that come again and again. " * 100
 
 @pytest.fixture
 def filled(app):
-    """A client of an application with 30 bookmarks."""
     shared = {"description": LONG_TEXT}
     entries = [{"uri": f"https://example.com/{n}", "title": f"Number {n}"} for n in range(30)]
     app.post_json("/-/import", [entry | shared for entry in entries])
@@ -20,7 +19,6 @@ def filled(app):
 
 @pytest.fixture
 def id(filled):
-    """The id of one of the bookmarks."""
     return filled.get("/?limit=1").json[0]["id"]
 
 

@@ -13,7 +13,6 @@ WHOLE = {"uri": "https://a.example/", "title": "A", "description": "", "tags": [
 
 @pytest.fixture
 def deleted(app):
-    """Create and delete the bookmark /a."""
     app.put_json("/a", WHOLE, status=201)
     app.delete("/a", status=204)
 

@@ -33,7 +33,6 @@ def resolve(node):
 
 
 def operations(document=DOCUMENT):
-    """Return every operation by its method and path."""
     return {
         (method.upper(), path): item[method]
         for path, item in document["paths"].items()
@@ -46,13 +45,11 @@ OPERATIONS = operations()
 
 
 def responses(operation):
-    """Return the responses of an operation by status, without ranges such as 4XX."""
     nodes = operation["responses"].items()
     return {int(status): resolve(node) for status, node in nodes if status.isdigit()}
 
 
 def parameters(method, path, place):
-    """Return the schemas of an operation's parameters in this place, by name."""
     nodes = DOCUMENT["paths"][path].get("parameters", [])
     nodes = nodes + OPERATIONS[method, path].get("parameters", [])
     return {p["name"]: p["schema"] for p in map(resolve, nodes) if p["in"] == place}
@@ -80,7 +77,6 @@ def test_the_description_has_the_base_url_of_the_request_or_the_configuration(ap
 
 
 # --- Routes, media types and statuses ---
-
 
 def test_the_operations_are_those_of_the_routes():
     routed, described = set(), set()

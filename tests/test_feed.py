@@ -17,7 +17,6 @@ MARKUP = "<b>&amp; \"quotes\" 'n' ]]> &copy=2 😀 \u200fשלום <script>alert(
 
 @pytest.fixture(scope="module")
 def grammar():
-    """The RELAX NG grammar of Atom."""
     return etree.RelaxNG(etree.parse(GRAMMAR))
 
 
@@ -53,12 +52,10 @@ def text(element, name):
 
 
 def links(element):
-    """Return the addresses of the links by relation."""
     return {link.get("rel"): link.get("href") for link in element.findall(f"{ATOM}link")}
 
 
 def pages(read, url="/feed"):
-    """Yield this page of the feed and every one after it."""
     while url:
         page = read(url)
         yield page
@@ -70,12 +67,10 @@ def titles(root):
 
 
 def deletions(root):
-    """Return the times of the deletions by entry id."""
     return {element.get("ref"): element.get("when") for element in root.findall(DELETED)}
 
 
 # --- The document ---
-
 
 def test_a_feed_has_the_required_elements_and_may_be_empty(app, read, add):
     root = read()
@@ -197,7 +192,6 @@ def test_following_next_reaches_every_bookmark(data, read, app):
 
 
 # --- Deletions ---
-
 
 def test_a_deleted_entry_refers_to_the_id_of_the_former_entry(app, read, add, data):
     id = add()["id"]

@@ -116,7 +116,6 @@ def test_a_text_that_is_no_tag_is_422(require_422):
 
 # --- created and modified ---
 
-
 @pytest.mark.parametrize("field", ["created", "modified"])
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 def test_dates_of_any_year_are_kept(app, add, field, moment):
@@ -150,7 +149,6 @@ def test_a_value_that_is_no_timestamp_is_422(require_422, moment):
 
 
 # --- Characters that XML 1.0 cannot carry ---
-
 
 NO_XML = [
     "\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1b", "\x1f", "\ud800", "\udfff", "\ufffe",

@@ -16,7 +16,6 @@ WHOLE = {
 
 @pytest.fixture
 def bookmark(app):
-    """The bookmark /a."""
     return app.put_json("/a", WHOLE, status=201).json
 
 
@@ -48,7 +47,6 @@ def test_an_unknown_field_or_bookmark_is_404(app, bookmark):
 
 
 # --- PUT ---
-
 
 @pytest.mark.parametrize("accept", ["text/plain", "application/json"])
 @pytest.mark.parametrize("field", WRITABLE)

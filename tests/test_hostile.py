@@ -84,7 +84,6 @@ class Client:
         return {name for name in names if not expected.fullmatch(name)}
 
     def __call__(self, path="/", method="GET", body=b"", environ=None, **headers):
-        """Return the response to a request, after checking it."""
         request = webtest.TestRequest.blank("/", method=method, body=body)
         request.environ["PATH_INFO"] = path
         request.environ.update(environ or {})
@@ -129,18 +128,15 @@ def client(data, caplog):
 
 # --- Bodies ---
 
-
 def encode_form(pairs):
     return urllib.parse.urlencode(pairs).encode()
 
 
 def multipart(*parts):
-    """Return a multipart form of these parts, each a header and a value."""
     return b"".join(b"--b\r\n%s\r\n\r\n%s\r\n" % part for part in parts) + b"--b--\r\n"
 
 
 def part(name, value):
-    """Return the header and value of a text field in a multipart form."""
     return f'Content-Disposition: form-data; name="{name}"'.encode(), value.encode()
 
 
@@ -176,7 +172,6 @@ PARTS = [
 
 
 def mutate(body, chance):
-    """Return the body with some parts removed, doubled or replaced."""
     for _ in range(chance.randint(1, 5)):
         start = chance.randrange(len(body) + 1)
         end = min(len(body), start + chance.choice([0, 1, 1, 2, 9, 99]))
@@ -336,7 +331,6 @@ def test_no_id_names_a_file_outside_its_folder(client, id):
 
 # --- Limits ---
 
-
 def test_the_number_of_parameters_and_form_fields_is_limited(client):
     for count, status in [(MAX_FIELDS, 200), (MAX_FIELDS + 1, 400)]:
         assert client(environ={"QUERY_STRING": "&".join(["x=1"] * count)}).status_int == status
@@ -393,7 +387,6 @@ def connect(service):
 
 # --- Chunked bodies ---
 
-
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])
 def test_no_request_is_read_after_one_with_two_lengths(service, version):
     hidden = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -432,7 +425,6 @@ ONE_CHUNK = b'%s\r\n{"uri":"x:y"}\r\n0\r\n%s\r\n'  # A line of its size, and a t
 
 
 def body_of_chunks(size, total):
-    """Return a chunked body of about this total size, in chunks of this size."""
     body = b'{"uri":"x:y","title":"%s"}' % (b" " * total)
     chunks = (body[start : start + size] for start in range(0, len(body), size))
     return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"

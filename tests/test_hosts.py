@@ -29,7 +29,6 @@ OTHER_BEARER = {"Authorization": f"Bearer {OTHER}"}
 
 @pytest.fixture
 def root(tmp_path):
-    """A folder with the folders of two hosts."""
     for host in (A, B):
         (tmp_path / "hosts" / host).mkdir(parents=True)
     return tmp_path / "hosts"
@@ -53,7 +52,6 @@ def uris(hosts, host, **headers):
 
 
 # --- Which folder a request is for ---
-
 
 def test_each_host_has_its_own_bookmarks(hosts, root):
     for host in (A, B):
@@ -113,7 +111,6 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
 
 
 # --- Who may use a folder ---
-
 
 def test_a_folder_has_the_tokens_of_its_file(hosts, root):
     (root / f"{A}.tokens").symlink_to(root / "shared")
@@ -202,7 +199,6 @@ def test_only_pages_of_the_same_host_may_change_it(hosts):
 
 
 # --- The documented commands ---
-
 
 def run_documented(command, root, other):
     for written, ours in (("new:/srv/bookmarks", other), ("/srv/bookmarks", root)):
@@ -328,7 +324,6 @@ def test_a_replaced_folder_is_followed(hosts, root):
 
 # --- How many folders are open ---
 
-
 def inotify_instances():
     links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
     opened = [os.readlink(link) for link in links if os.path.lexists(link)]
@@ -413,7 +408,6 @@ def test_the_log_of_a_failure_names_the_host(hosts, caplog, monkeypatch):
 
 
 # --- The command ---
-
 
 def test_the_command_and_the_application_serve_each_host_and_log_it(serve, root):
     service = serve("--access-log", BOOKMARKS_HOSTS=str(root), BOOKMARKS_MAX_OPEN="1")

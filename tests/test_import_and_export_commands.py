@@ -39,20 +39,17 @@ NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 
 @pytest.fixture
 def filled(data):
-    """The data folder with three bookmarks."""
     webtest.TestApp(make_app(data)).post_json("/-/import", ENTRIES, status=200)
     return data
 
 
 @pytest.fixture
 def empty(data):
-    """The data folder, which exists without bookmarks."""
     make_app(data).close()
     return data
 
 
 # --- Import ---
-
 
 @pytest.mark.usefixtures("empty")
 def test_an_import_prints_its_numbers_and_each_skipped_entry(run, data, tmp_path, monkeypatch):
@@ -184,7 +181,6 @@ def test_a_terminal_shows_the_progress_of_an_import(run, data, tmp_path):
 
 # --- Export ---
 
-
 SUFFIXES = {".html": "netscape", ".xbel": "xbel", ".csv": "csv", ".json": "json", ".TXT": "text"}
 
 
@@ -310,7 +306,6 @@ def test_an_export_selects_and_sorts_like_a_list(run, data, add):
 
 
 # --- Adding and deleting ---
-
 
 def test_adding_makes_a_bookmark_and_prints_it(run, data):
     arguments = ["example.org/ä", "--title", " Ä ", "--tag", "a b", "--tag", "c,d", "--unread"]

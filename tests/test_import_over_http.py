@@ -37,13 +37,11 @@ COMPLETE = ("json", "xbel", "csv", "netscape")  # Formats with every field.
 
 
 def post_file(app, name, body, status=200):
-    """Send a file of this format as the body; return the response's JSON."""
     options = {"content_type": MEDIA_TYPES[name], "status": status}
     return app.post("/-/import", body, **options).json
 
 
 def upload(app, body, status=200, name="file"):
-    """Send a file in a form; return the response's JSON."""
     return app.post("/-/import", upload_files=[(name, "any name", body)], status=status).json
 
 
@@ -61,7 +59,6 @@ def import_entries(app):
 
 
 def place(entry):
-    """Return the line of an entry, or its path in JSON."""
     assert len({"line", "path"} & entry.keys()) == 1
     return entry.get("line") or entry["path"]
 
@@ -72,12 +69,10 @@ def counts(report):
 
 @pytest.fixture
 def other(tmp_path):
-    """A client of an application over another, empty folder."""
     return webtest.TestApp(make_app(tmp_path / "other"))
 
 
 # --- Formats ---
-
 
 @pytest.mark.parametrize("name", COMPLETE)
 def test_an_exported_file_is_imported_without_loss(app, other, name):
@@ -164,7 +159,6 @@ def test_a_body_of_xml_is_a_file_of_any_known_kind(app):
 
 # --- Reports ---
 
-
 def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     report = post_file(app, "netscape", NETSCAPE)
     assert counts(report) == (2, 0, 0, 1, 1)
@@ -245,7 +239,6 @@ def test_the_report_names_what_is_not_read_with_the_number_of_values(app):
 
 
 # --- Malformed files ---
-
 
 def test_the_entries_before_a_syntax_error_are_imported(app):
     report = upload(app, b'<xbel><bookmark href="a:1"/>\n<bookmark href="a:2"/>\n<bookmark hr')

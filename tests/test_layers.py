@@ -14,7 +14,6 @@ PATHS = [ROOT / "bookmarks.py", *ROOT.glob("storage/**/*.py"), *ROOT.glob("forma
 
 
 def module_name(path):
-    """Return the dotted name of the module in a file, the package's name for an __init__.py."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -52,7 +51,6 @@ def imported_names(name):
 
 
 def imported_modules(name):
-    """Return the modules of this program that a module imports."""
     found = set()
     for imported in imported_names(name):
         module = imported if imported in MODULES else imported.rpartition(".")[0]

@@ -22,8 +22,6 @@ MEMBERS = {
 
 @pytest.fixture
 def post(app):
-    """Return a function that creates or updates a bookmark by linkding's API."""
-
     def post(url=URI, **members):
         return app.post_json("/api/bookmarks/", {"url": url, **members}, status=201).json
 
@@ -40,7 +38,6 @@ def stored(app, id=""):
 
 
 # --- One bookmark ---
-
 
 def test_a_bookmark_has_linkdings_members(app, post):
     made = post(title="T", description="D", tag_names=["a", "b c"], unread=True)
@@ -191,7 +188,6 @@ def test_archiving_hides_a_bookmark_from_the_list(app, post):
 
 @pytest.fixture
 def delete_during_write(app, monkeypatch):
-    """Return a function that lets another client delete a bookmark just before it is changed."""
     store = app.app.store
 
     def delete_during_write(path):
@@ -271,7 +267,6 @@ def test_a_number_that_two_ids_share_is_404_for_every_method(app, same_path, dat
 
 
 # --- Lists ---
-
 
 def test_a_list_is_paged_with_absolute_links(app, post):
     for number in range(5):
@@ -428,7 +423,6 @@ def test_the_profile_the_bundles_and_a_healthy_service_are_fixed(app, data):
 
 
 # --- Errors and headers ---
-
 
 @pytest.mark.parametrize("members, member", [
     ({"url": None}, "url"),

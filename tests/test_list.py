@@ -33,13 +33,11 @@ def write_files(data, count):
 
 @pytest.fixture
 def seven(app, data):
-    """Return the ids of seven bookmarks, newest first."""
     write_files(data, 7)
     return [f"b{n:04}" for n in range(6, -1, -1)]
 
 
 # --- Formats ---
-
 
 def test_an_item_of_the_list_has_all_fields_of_the_bookmark(app, add):
     empty = app.get("/", status=200)
@@ -153,7 +151,6 @@ def test_searches_and_tags_have_a_limited_length(app):
 
 @pytest.fixture
 def unsorted(app, put):
-    """Four bookmarks, stored in this order: b, a, d, c."""
     for id, title, uri, created in [
         ("b", "Éclair", "x:2", 3), ("a", "eclair", "X:1", 4), ("d", "Zoo", "x:3", 1),
         ("c", "apple", "x:4", 2),
@@ -189,7 +186,6 @@ def test_a_list_is_sorted_but_not_the_feed(app, unsorted):
 
 
 # --- Pages ---
-
 
 PARTS = [
     ("limit=2", slice(0, 2)),
@@ -232,7 +228,6 @@ def test_limit_and_offset_must_be_whole_numbers(app):
 
 
 def links(response):
-    """Return the addresses in the header Link by relation."""
     pairs = re.findall(r'<([^>]*)>; rel="(\w+)"', response.headers["Link"])
     return {relation: urljoin(response.request.url, url) for url, relation in pairs}
 

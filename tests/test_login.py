@@ -28,13 +28,11 @@ def client(client):
 
 
 def log_in(app, token=TOKEN, **fields):
-    """Send the login form; return the response."""
     headers = BROWSER | OWN
     return app.post("/-/login", {"token": token, **fields}, headers=headers, status="*")
 
 
 def cookie_of(response):
-    """Return the value and the lower-case attributes of the cookie that a response sets."""
     (header,) = response.headers.getall("Set-Cookie")
     pair, *attributes = header.split("; ")
     name, _, value = pair.partition("=")
@@ -52,7 +50,6 @@ def put_a(app):
 
 
 # --- The page to log in ---
-
 
 def test_a_browser_gets_the_login_page_without_a_dialog(client):
     app = client()
@@ -84,7 +81,6 @@ def test_the_files_of_the_pages_need_no_token(client):
 
 
 # --- Logging in ---
-
 
 @pytest.mark.parametrize("token", [TOKEN, OTHER, f" {TOKEN}\n"])
 def test_a_right_token_logs_in_with_a_cookie(client, token):
@@ -181,7 +177,6 @@ def test_the_login_is_found_among_other_cookies(client):
 
 
 def follow(app, response):
-    """Follow the redirects of a response on the same host; return the path and query at the end."""
     while response.status_int == 303:
         location = urlsplit(response.headers["Location"])
         assert (location.scheme, location.netloc) == ("http", "localhost")
@@ -405,7 +400,6 @@ def test_log_out_clears_the_cookie(client, public_read, target):
 
 
 # --- Pages that differ by the login ---
-
 
 @pytest.mark.parametrize("path", ["/", "/a", "/-/tools", "/nothing"])
 def test_a_public_page_says_whether_one_is_logged_in_and_only_then_is_not_stored(client, path):

@@ -20,7 +20,6 @@ XBEL = """\
 
 
 def only(app):
-    """Return the only bookmark of the collection."""
     (bookmark,) = app.get("/", status=200).json
     return bookmark
 
@@ -35,7 +34,6 @@ def invalid_fields(response):
 
 
 # --- Creating ---
-
 
 def test_a_new_uri_creates_a_bookmark(app):
     before = int(time.time())
@@ -85,7 +83,6 @@ def test_addresses_begin_with_the_script_name_or_the_base_url(app, client):
 
 # --- Updating by uri ---
 
-
 @pytest.mark.parametrize("uri", [f" {URI}\n", "HTTPS://A.example:443"])
 def test_an_equivalent_uri_updates_the_bookmark(app, add, uri):
     before = add(URI, title="A", description="B", tags=["x"], created="2001-01-01T00:00:00Z")
@@ -131,7 +128,6 @@ def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data, run)
 
 
 # --- Forms ---
-
 
 @pytest.mark.parametrize("body, tags", [
     ("tags=a,b&tags=b+c", ["a", "b", "b c"]),
@@ -202,7 +198,6 @@ def test_an_update_by_xbel_keeps_absent_fields(app, add):
 
 
 # --- Errors ---
-
 
 def test_malformed_json_is_400(app):
     for body in (

@@ -48,7 +48,6 @@ FAR_AHEAD = "Fri, 01 Jan 2100 00:00:00 GMT"
 
 @pytest.fixture
 def a(app):
-    """Create and return the bookmark /a."""
     return app.put_json("/a", WHOLE, status=201).json
 
 
@@ -65,7 +64,6 @@ def etag(app, path):
 
 
 def success(change):
-    """Return the status of the change if its conditions hold."""
     return 204 if change[0] == "DELETE" else 200
 
 
@@ -78,7 +76,6 @@ def lists_with(tag):
 
 
 # --- Every 200 has validators ---
-
 
 @pytest.mark.parametrize("path", READABLE)
 def test_every_200_has_validators_that_give_304_until_a_change(app, a, path):
@@ -143,13 +140,11 @@ def test_last_modified_is_never_in_the_future(app, a, data):
 
 
 def date_of(app, path):
-    """Return the resource's Last-Modified in seconds since 1970."""
     headers = app.get(path, status=200).headers
     return parsedate_to_datetime(headers["Last-Modified"]).timestamp()
 
 
 # --- 304 ---
-
 
 def test_only_if_match_accepts_the_tag_of_another_version_of_the_program(
     app, a, client, monkeypatch
@@ -228,7 +223,6 @@ def test_a_change_within_the_last_second_gives_no_304_by_date(app, a, change):
 
 
 # --- 412 ---
-
 
 @pytest.fixture
 def unchanged(app, a, data):
@@ -349,7 +343,6 @@ def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a):
 
 
 # --- The validators of a list ---
-
 
 def write(path, **members):
     path.write_text(json.dumps({"id": path.stem, **members}))

@@ -56,7 +56,6 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}
 
 @pytest.fixture
 def filled(app, data):
-    """Create the bookmark /a, the deleted /gone and the unreadable /broken."""
     app.put_json("/gone", WHOLE, status=201)
     app.delete("/gone", status=204)
     app.put_json("/a", WHOLE, status=201)
@@ -70,7 +69,6 @@ def send(app, method, path, body, media_type, headers, status):
 
 
 # --- Problem documents ---
-
 
 @pytest.mark.parametrize(
     "status, method, path, body, media_type, headers",
@@ -189,7 +187,6 @@ def test_a_body_may_have_1_mib(app, filled):
 
 # --- Failures of the disk, the lock and the code ---
 
-
 @pytest.mark.parametrize("code, status", [(errno.EDQUOT, 507), (errno.EIO, 503)])
 def test_a_failed_write_is_reported_and_changes_nothing(
     app, filled, data, monkeypatch, caplog, code, status
@@ -240,7 +237,6 @@ def test_a_500_is_logged_and_discloses_nothing(app, filled, monkeypatch, caplog,
 
 
 # --- Methods ---
-
 
 def test_these_tests_cover_all_routes():
     tested = {path.replace("/a", "/{id}") for path in ALLOWED if path.count("/") == 1}

@@ -24,8 +24,6 @@ SPECIAL_TEXTS = [
 
 
 class Service:
-    """An application and a client of it, for the bookmark /a."""
-
     def __init__(self, data):
         self.application = make_app(data)
         self.app = webtest.TestApp(self.application)

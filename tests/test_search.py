@@ -20,7 +20,6 @@ TITLES = {
 
 @pytest.fixture
 def search(app):
-    """Return a function that returns the names of the bookmarks that a search finds."""
     for name, fields in TITLES.items():
         app.post_json("/", {"uri": f"x:{name}0", **fields}, status=201)
 
@@ -209,7 +208,6 @@ def test_the_order_of_matches_is_that_of_the_list(app, add):
 
 
 # --- Folding ---
-
 
 def test_each_character_is_folded_by_itself_and_only_once():
     characters = [chr(n) for n in range(0x110000) if unicodedata.category(chr(n))[0] in "LMNPSZ"]

@@ -31,8 +31,6 @@ UNSAFE = [  # Method, path, body, and the status of success.
 
 @pytest.fixture
 def client(client):
-    """Return a function that creates an application with these options and the bookmark /a."""
-
     def filled(**options):
         app = client(**options)
         app.put_json("/a", WHOLE, headers=BEARER)
@@ -43,7 +41,6 @@ def client(client):
 
 @pytest.fixture
 def a(app):
-    """Create and return the bookmark /a."""
     return app.put_json("/a", WHOLE, status=201).json
 
 
@@ -88,7 +85,6 @@ def test_no_error_page_for_a_client_without_a_token_shows_the_collection(client,
 
 
 # --- The host name ---
-
 
 def test_a_loopback_host_name_is_accepted(app):
     names = "localhost localhost:8080 LOCALHOST [::1] [::1]:8080 127.0.0.1 127.0.0.1:80 127.1.2.3"
@@ -182,7 +178,6 @@ def test_the_host_of_the_base_url_or_with_a_token_any_host_is_accepted(client):
 
 # --- Cross-site requests ---
 
-
 def test_a_change_from_another_site_is_403(app, a):
     for site in ("cross-site", "same-site", "unheard-of"):
         send_unsafe(app, 403, Sec_Fetch_Site=site)
@@ -250,7 +245,6 @@ def test_a_change_from_the_host_of_the_base_url_must_have_its_scheme_and_port(cl
 
 
 # --- The token ---
-
 
 def basic(password, user="anybody"):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
@@ -386,7 +380,6 @@ def test_every_response_has_the_security_headers(
 
 
 # --- Sizes ---
-
 
 class Endless:
     """A body without an end that counts the bytes that were read."""

@@ -7,7 +7,6 @@ A = "https://a.example/x"
 
 
 def shown(page):
-    """Return the values in the form of a page."""
     (form,) = [form for form in page.forms.values() if "description" in form.fields]
     return tuple(form[name].value for name in ("uri", "title", "description"))
 

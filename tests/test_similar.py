@@ -37,9 +37,7 @@ def test_the_command_prints_similar_addresses(app, add, data, capsys):
 
 # --- The page ---
 
-
 def keep(app, kept):
-    """Press "Keep this one" of a bookmark on the page; return the answer."""
     page = app.get("/-/similar", headers=PAGE, status=200)
     button = page.html.find("button", formaction=f"/-/keep/{kept}")
     shown = page.forms["many"]["_shown"].value

@@ -14,7 +14,6 @@ PAGE = {"Accept": "text/html"}
 
 # --- GET /tags ---
 
-
 def test_json_has_the_most_used_tags_first(app, add):
     assert app.get("/tags", status=200).json == []
     add("https://1.example/", tags=["b", "Ü x"])
@@ -79,10 +78,8 @@ def test_the_format_of_the_tags_is_negotiated(app):
 
 # --- POST /tags ---
 
-
 @pytest.fixture
 def tags_of(app, add):
-    """Create four bookmarks; return a function that returns the tags of each by its name."""
     add("x:1", title="One", tags=["a", "b", "c"])
     add("x:2", title="Two", tags=["A", "d"])
     add("x:3", title="Three", tags=["b"])
@@ -306,8 +303,6 @@ def test_the_command_prints_how_many_were_changed_before_an_error(many, data, ca
 
 @pytest.fixture
 def run(data, capsys):
-    """Return a function that runs `bookmarks tag` and returns its status, output and messages."""
-
     def run(*arguments):
         status = bookmarks.main(["tag", "--data", str(data), *arguments])
         return status, *capsys.readouterr()

@@ -80,13 +80,11 @@ def pair(tmp_path):
 
 @pytest.fixture
 def app(pair):
-    """The service that has private bookmarks."""
     return pair[0]
 
 
 @pytest.fixture
 def folder(app, tmp_path):
-    """The folder of this service."""
     return tmp_path / "whole"
 
 
@@ -214,7 +212,6 @@ def test_deleting_a_private_bookmark_leaves_it_404_and_out_of_the_feed(app):
 
 # --- Two views ---
 
-
 @pytest.mark.parametrize("accept", ["*/*", "text/html", "text/csv", "application/atom+xml"])
 @pytest.mark.parametrize("order", [({}, BEARER), (BEARER, {})], ids=["visitor", "owner"])
 def test_no_cached_response_or_entity_tag_of_one_view_answers_the_other(app, accept, order):
@@ -328,7 +325,6 @@ def test_another_program_may_hide_a_bookmark(app, folder, monkeypatch):
 
 # --- Pages ---
 
-
 def test_the_pages_of_a_visitor_have_nothing_that_needs_a_login(app):
     needing_login = (
         'method="post"', "checkbox", 'id="add"', "/-/add", "formaction", "Rename", "Edit",
@@ -352,7 +348,6 @@ def test_the_pages_of_a_visitor_have_nothing_that_needs_a_login(app):
 
 
 # --- Who is a visitor ---
-
 
 def test_without_public_read_no_response_before_the_login_shows_anything(tmp_path):
     fill(tmp_path, has_hidden=True)

@@ -26,7 +26,6 @@ WHOLE = {"uri": URI, "title": "New", "description": "", "tags": ["a"]}
 
 
 def call(app, method, path, body=b"", **headers):
-    """Return the status, headers and body of a response that passes the validator of wsgiref."""
     path, _, query = path.partition("?")
     if not isinstance(body, bytes):
         body = json.dumps(body).encode()
@@ -57,7 +56,6 @@ def write_file(data, id):
 
 @pytest.fixture
 def folder(data):
-    """Return a data folder with the bookmark `one`, a deleted and an unreadable one."""
     for kind in ("bookmarks", "tombstones"):
         (data / kind).mkdir(parents=True)
     write_file(data, "one")
@@ -113,7 +111,6 @@ def test_every_change_and_error_follows_pep_3333(folder):
 
 
 # --- Unusable data folders ---
-
 
 def run_failing(*arguments, prefix=()):
     """Run the real command, which must fail; return the one line of its error output."""

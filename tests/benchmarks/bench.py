@@ -66,7 +66,6 @@ class Bench:
 
     @cached_property
     def ids(self) -> list[str]:
-        """The collection's ids in random order."""
         return collection.ids(self.data)
 
     def turns(self, *measures: Callable[[], T], most: int = 100) -> list[list[T]]:
@@ -80,13 +79,11 @@ class Bench:
     def load(
         self, server: Server, requests: Iterator[bytes], clients: int = CLIENTS, status: int = 200
     ) -> Sample:
-        """Send requests for the time of one measurement."""
         return load(server.port, requests, self.seconds, clients, status)
 
     def compare(
         self, plain: Server, requests: Iterator[bytes], status: int = 200, plain_status: int = 200
     ) -> Measured:
-        """Return the service's rate of responses as a share of the plain server's."""
         pairs = self.turns(
             lambda: self.load(self.many, requests, status=status),
             lambda: self.load(plain, requests, status=plain_status),

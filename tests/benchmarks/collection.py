@@ -58,7 +58,6 @@ def ids(data: Path) -> list[str]:
 
 
 def text_size(data: Path) -> int:
-    """Return the size of all bookmarks as JSON without indentation, in bytes."""
     return sum(
         len(json.dumps(json.loads(path.read_bytes()), ensure_ascii=False, separators=(",", ":")))
         for path in (data / "bookmarks").glob("*.json")

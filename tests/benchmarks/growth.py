@@ -30,7 +30,6 @@ _TIMES = 5  # How often a fast request is sent; the median counts.
 
 
 def main() -> None:
-    """Measure each size; print the table and the machine."""
     options = _options()
     rows = []
     for size in options.sizes:

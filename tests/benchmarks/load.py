@@ -31,7 +31,6 @@ class Sample:
         return len(self.latencies) / self.seconds
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile of the latencies in milliseconds."""
         ordered = sorted(self.latencies)
         return 1000 * ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
 
@@ -50,8 +49,6 @@ def _request(method: str, path: str, body: bytes) -> bytes:
 
 
 class Connection:
-    """A persistent connection for one request at a time."""
-
     def __init__(self, port: int) -> None:
         self._port = port
         self.connect()
@@ -82,7 +79,6 @@ class Connection:
         return bytes(received)
 
     def ask(self, request: bytes) -> bytes:
-        """Send a request; return the response."""
         self.send(request)
         while (response := self.receive()) is None:
             pass
@@ -154,7 +150,6 @@ def ask_twice(port: int, requests: list[bytes]) -> None:
 
 
 def gone_ids(port: int, count: int) -> list[str]:
-    """Create and delete bookmarks; return their ids."""
     mark = secrets.token_hex(6)
     ids = [f"{mark}-{number}" for number in range(count)]
     with closing(Connection(port)) as connection:
@@ -167,7 +162,6 @@ def gone_ids(port: int, count: int) -> list[str]:
 
 
 def conditional(port: int, paths: list[str]) -> list[bytes]:
-    """Return prepared requests with the current entity tags in If-None-Match."""
     requests = []
     with closing(Connection(port)) as connection:
         for path in paths:

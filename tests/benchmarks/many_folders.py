@@ -36,7 +36,6 @@ class Figures(NamedTuple):
 
 
 def main() -> None:
-    """Make the folders, measure, and print the tables."""
     options = _options()
     with tempfile.TemporaryDirectory(prefix="bookmarks-", dir=options.folder) as folder:
         hosts = [f"person{number}.example.com" for number in range(options.people)]
@@ -99,7 +98,6 @@ def _times(connection: http.client.HTTPConnection, hosts: Iterable[str]) -> list
 def _measured(
     figures: Figures, each: float, options: argparse.Namespace
 ) -> Iterable[tuple[str, str]]:
-    """Yield the rows of the first table."""
     share = min(options.max_open / options.people, 1)
     yield "memory of a process without an open folder", f"{figures.empty / MB:.0f} MB"
     yield f"memory of each open folder of {options.bookmarks:,} bookmarks", f"{each / MB:.2f} MB"
@@ -124,7 +122,6 @@ _HEAD = (
 def _row(
     people: int, options: argparse.Namespace, disk: float, inodes: float, each: float
 ) -> Sequence[str]:
-    """Return a row of the second table."""
     open_folders = max(1, people // 100)
     numbers = [f"{number:,.0f}" for number in (people, people * options.bookmarks)]
     sizes = [_size_text(people * disk), f"{people * inodes:,.0f}"]

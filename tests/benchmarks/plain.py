@@ -15,13 +15,11 @@ BODY = b"x" * 300
 
 
 def constant(environ, start_response):
-    """Respond with 300 bytes."""
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "300")])
     return [BODY]
 
 
 def unchanged(environ, start_response):
-    """Respond with 304."""
     start_response("304 Not Modified", [])
     return []
 
@@ -45,7 +43,6 @@ def files(environ, start_response):
 
 
 def loop(folder: str) -> None:
-    """Open, read and parse every file, in the order of the folder."""
     for name in os.listdir(folder):
         with open(f"{folder}/{name}", "rb") as file:
             json.loads(file.read())

@@ -59,7 +59,6 @@ def every_page(bench: Bench) -> Iterator[str]:
 
 
 def responses(bench: Bench, paths) -> Measured:
-    """Compare cached responses with a constant one."""
     requests = [get(path) for path in paths(bench)]
     ask_twice(bench.many.port, requests)
     return bench.compare(bench.plain("constant"), cycle(requests))
@@ -72,14 +71,12 @@ def each(bench: Bench, paths) -> Measured:
 
 
 def gone(bench: Bench) -> Measured:
-    """Compare the 410 of deleted bookmarks with a constant response."""
     requests = [get(f"/{id}") for id in gone_ids(bench.many.port, 20)]
     ask_twice(bench.many.port, requests)
     return bench.compare(bench.plain("constant"), cycle(requests), status=410)
 
 
 def unchanged(bench: Bench, paths) -> Measured:
-    """Compare responses to If-None-Match with a constant 304."""
     requests = conditional(bench.many.port, paths(bench))
     ask_twice(bench.many.port, requests)
     return bench.compare(bench.plain("unchanged"), cycle(requests), status=304, plain_status=304)

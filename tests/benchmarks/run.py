@@ -27,7 +27,6 @@ SKIPPED = Measured([], "skipped")
 
 
 def main() -> None:
-    """Measure the chosen rows; print the table, and write it to a file if asked to."""
     options = _options()
     rows = [row for row in ROWS if row.name in (options.only or row.name)]
     beside = options.data and options.data.absolute().parent
@@ -62,7 +61,6 @@ def _options() -> argparse.Namespace:
 
 
 def _row(row: Row, bench: Bench, options: argparse.Namespace) -> Sequence[str]:
-    """Measure a row and print it."""
     is_skipped = row.name in options.skip
     measured = SKIPPED if is_skipped else row.measure(bench, *row.arguments)
     cells = row.cells(measured)

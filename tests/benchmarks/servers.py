@@ -17,12 +17,10 @@ SERVER_CORE, CLIENT_CORE = _CORES[0], _CORES[-1]
 
 
 def plain(*arguments: str) -> list[str]:
-    """Return the command of a program of plain.py."""
     return [sys.executable, str(Path(__file__).with_name("plain.py")), *arguments]
 
 
 def service(data: Path) -> list[str]:
-    """Return the command of the service over this folder."""
     command = [sys.executable, "-m", "bookmarks", "serve", "--data", str(data)]
     return [*command, "--listen", "127.0.0.1:0"]
 
@@ -39,7 +37,6 @@ def _server_core() -> Iterator[None]:
 
 
 def run(command: list[str]) -> None:
-    """Run a command on the servers' core and wait for its end."""
     with _server_core():
         subprocess.run(command, check=True, env=_ENVIRONMENT)
 

@@ -20,7 +20,6 @@ class Goal:
     unit: str = ""
 
     def is_met(self, value: float) -> bool:
-        """Return whether the value is within the bound."""
         return value >= self.bound if self.sign == "≥" else value <= self.bound
 
     def __str__(self) -> str:
@@ -45,7 +44,6 @@ class Row:
     arguments: Sequence[Any] = ()
 
     def cells(self, measured: Measured) -> tuple[str, str, str, str]:
-        """Return the cells of the row."""
         pairs = list(zip(self.goals, measured.values, strict=False))
         met = all(goal.is_met(value) for goal, value in pairs)
         verdict = "skipped" if not pairs else "met" if met else "not met"
@@ -60,13 +58,11 @@ def _number(value: float) -> str:
 
 
 def line(cells: Sequence[str]) -> str:
-    """Return a row for the terminal."""
     what, goal, measured, verdict = cells
     return f"{verdict:8} {what}\n{'':8} {goal}: {measured}"
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table as Markdown."""
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 

@@ -15,7 +15,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 
 def run(program, *options):
-    """Run one of the programs in this folder; return the output."""
     command = [sys.executable, str(Path(__file__).with_name(program)), *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment)

@@ -50,7 +50,6 @@ def _resident(bench: Bench, data: Path) -> int:
 
 
 def growth(bench: Bench) -> Measured:
-    """Measure how much memory a service takes more after many different requests."""
     data = collection.make(bench.folder / "few", 1000)
     ids, words = collection.ids(data), collection.WORDS
     paths = [f"/{id}" for id in ids]

@@ -14,7 +14,6 @@ from table import Goal, Measured, Row
 
 
 def creates() -> Iterator[bytes]:
-    """Yield requests that create bookmarks with different uris."""
     mark, chance = secrets.token_hex(8), random.Random(1)
     for number in itertools.count():
         fields = {"uri": f"https://example.com/{mark}/{number}", **collection.fields(chance)}

@@ -13,8 +13,8 @@ from storage.importer import NOT_READ, NOTE
 
 HEADER = ["id", "uri", "title", "description", "tags", "created", "modified"]
 
-# --- Writing ---
 
+# --- Writing ---
 
 def test_a_bookmark_is_one_row_with_quoted_cells_where_needed(app):
     fields = {"uri": "https://a.example/", "title": 'A "b", c', "description": "One\nTwo"}
@@ -144,7 +144,6 @@ def test_empty_lines_before_the_header_are_ignored():
 
 
 def lines_and_outcomes(text):
-    """Return the line of each entry with its uri or the reason to skip it."""
     outcomes = []
     for place, fields, skip_reason in read(text):
         outcomes.append((place, fields.get(NOTE) or skip_reason or fields["uri"]))

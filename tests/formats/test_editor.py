@@ -17,7 +17,6 @@ def text(response):
 
 # --- A bookmark that exists already ---
 
-
 def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     fields = {"title": "Mine", "tags": ["one", "Two"], "created": "2024-05-06T07:08:09Z"}
     id = add(URI, **fields)["id"]
@@ -91,10 +90,8 @@ def test_close_is_kept_until_the_form_is_saved(app, add):
 
 # --- Conflicts ---
 
-
 @pytest.fixture
 def opened(app, add):
-    """Return the id of a bookmark and its opened form."""
     id = add(URI, title="Title", description="One\nTwo", tags=["a", "b"])["id"]
     return id, open_form(app, f"/{id}")
 
@@ -195,9 +192,7 @@ def test_the_form_of_a_page_that_back_shows_fails_safely(app):
 
 # --- Tags of other bookmarks of the same host ---
 
-
 def choices(form):
-    """Return the tags that the form suggests."""
     boxes = form.response.html.select("form.editor input[type=checkbox][name=tags]")
     return [box["value"] for box in boxes]
 

@@ -46,7 +46,6 @@ def assert_readable(format, data):
 
 
 def mutate(data, chance):
-    """Return the file with some parts removed, doubled or replaced."""
     for _ in range(chance.randint(1, 6)):
         start = chance.randrange(len(data) + 1)
         end = min(len(data), start + chance.choice([0, 1, 1, 2, 9, 99]))

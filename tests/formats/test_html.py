@@ -83,7 +83,6 @@ def assert_harmless(page):
 
 
 def editor(response):
-    """Return the form for a bookmark on a page."""
     assert_harmless(Page(response.text))
     (form,) = [form for form in response.forms.values() if "uri" in form.fields]
     return form
@@ -94,7 +93,6 @@ def open_form(app, path):
 
 
 # --- The list ---
-
 
 def test_the_page_of_an_empty_collection_shows_how_to_start(app):
     page = get_page(app, "/")
@@ -180,26 +178,21 @@ def test_the_query_fills_in_the_form(app):
 
 # --- Deleting and putting back ---
 
-
 def delete_form(response):
-    """Return the form of a page that deletes a bookmark."""
     (form,) = [f for f in response.forms.values() if f.action.startswith("/-/delete/")]
     return form
 
 
 def delete_with_a_form(app, id, query=""):
-    """Delete the bookmark as its page does; return the response."""
     return delete_form(app.get(f"/{id}{query}", headers=PAGE, status=200)).submit(status=200)
 
 
 def restore_form(page):
-    """Return the form that puts deleted bookmarks back."""
     (form,) = [form for form in page.forms.values() if form.action.endswith("/-/restore")]
     return form
 
 
 def put_back(app, response):
-    """Send the form of the page of a deletion; return the new bookmark."""
     address = restore_form(response).submit(status=303).headers["Location"]
     return app.get("/" + address.partition("#b-")[2], status=200).json
 
@@ -242,7 +235,6 @@ def test_a_form_without_a_deleted_bookmark_does_nothing(app, path):
 
 
 # --- The page of recently deleted bookmarks ---
-
 
 def delete_samples(app, number):
     for n in range(number):
@@ -383,7 +375,6 @@ def test_addresses_in_descriptions_are_shown_without_scheme_and_cut(app, add):
 
 
 # --- Several bookmarks at once ---
-
 
 @pytest.fixture
 def many(add):
@@ -655,7 +646,6 @@ def test_the_name_of_an_unknown_field_is_escaped_and_ignored_in_forms_of_pages(a
 
 # --- The rest of the list ---
 
-
 def test_a_page_of_100_bookmarks_links_to_the_next_and_shows_some_tags(app):
     app.post_json("/-/import", [{"uri": f"https://{n}/", "tags": [f"t{n}"]} for n in range(102)])
     first = app.get("/", headers=PAGE, status=200).html
@@ -777,7 +767,6 @@ def test_a_list_cuts_a_description_of_more_than_2000_characters(app, add):
 
 # --- Forms that could not be saved ---
 
-
 def test_an_invalid_form_comes_back_with_errors_beside_its_fields(app):
     values = {"uri": "none", "title": "<T>" * 2_000, "tags": "a, b", "description": "1\n\n2"}
     page = app.post("/-/add", values, headers=PAGE, status=422)
@@ -830,9 +819,7 @@ def test_a_form_of_a_deleted_bookmark_comes_back_to_be_added(app, add):
 
 # --- Changes of tags that were refused ---
 
-
 def refused_retagging(app, status, **fields):
-    """Send the form that adds tags to a list; return its page."""
     fields = {"tag": "x", "expected": "1", "_list": "tag=x&limit=5", "do": "add", **fields}
     response = app.post("/-/retag", fields, headers=PAGE, status=status)
     page = Page(response.text)

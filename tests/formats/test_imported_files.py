@@ -20,8 +20,6 @@ FOLDER = Path(__file__).parent / "files"
 
 
 class Expected(NamedTuple):
-    """What is read from a golden file."""
-
     format: str
     entries: list[ImportedEntry]
     notes: list[ImportedEntry]  # On the values that are not read.
@@ -94,7 +92,6 @@ def test_only_top_folders_of_opera_may_be_its_own():
 
 
 # --- Shortcuts ---
-
 
 PLIST = '<plist version="1.0"><dict>\n{}</dict></plist>'
 

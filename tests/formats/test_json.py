@@ -24,7 +24,6 @@ def test_each_bookmark_is_written_on_its_own_line(count):
 
 # --- Reading: the document ---
 
-
 def read_bytes(data):
     return [entry for entry in read_file(data) if entry.skip_reason != NOT_READ]
 
@@ -34,13 +33,11 @@ def read(text):
 
 
 def not_read(value):
-    """Return the numbers of values that are not read, by name."""
     *_, last = [None, *read_file(json.dumps(value).encode())]
     return last.fields if last and last.skip_reason == NOT_READ else {}
 
 
 def read_error(data):
-    """Return the message of the error that precedes the first entry."""
     with pytest.raises(Malformed) as error:
         next(read_file(data if isinstance(data, bytes) else data.encode()))
     return str(error.value)
@@ -226,7 +223,6 @@ def test_private_toread_and_unread_become_tags_if_they_are_true(value, tags):
 
 # --- Reading: trees ---
 
-
 def test_entries_and_folders_are_read_from_arrays_of_known_names():
     entries = [{"url": "a:1"}, {"url": "a:2"}]
     for name in ("bookmarks", "results"):
@@ -356,7 +352,6 @@ def test_flags_and_states_have_one_tag_for_one_meaning(value, tags):
 
 
 # --- Reading: folders ---
-
 
 def nested_folders(depth):
     text = '{"type": "text/x-moz-place", "typeCode": 1, "uri": "a:b"}'

@@ -53,7 +53,6 @@ def test_the_file_has_one_dt_and_dd_for_each_bookmark(app):
 
 # --- Reading ---
 
-
 @pytest.mark.parametrize("href, uri", [
     ("?a=1&copy=2&center=3&lt=4&amp", "?a=1&copy=2&center=3&lt=4&amp"),
     ("?a=1&amp;copy=2", "?a=1&copy=2"),

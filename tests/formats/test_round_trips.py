@@ -70,7 +70,6 @@ def make_bookmark(values):
 
 
 def read(format, data, ids=()):
-    """Return the bookmarks in a file; `ids` are theirs if the format has none."""
     entries = list(FILE_READERS[format](data))
     assert [entry for entry in entries if entry.skip_reason] == []
     ids = ids if format == "netscape" else [entry.fields["id"] for entry in entries]

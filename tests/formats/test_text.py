@@ -36,7 +36,6 @@ def test_each_bookmark_is_one_line_of_three_cells_whatever_its_title(app, add):
 
 # --- Reading ---
 
-
 def read(text):
     return list(read_file(text.encode()))
 

@@ -50,7 +50,6 @@ def post(app, document, status, media_type="application/x-xbel"):
 
 # --- Writing ---
 
-
 def test_a_bookmark_is_an_element_with_title_and_desc(app):
     fields = {"uri": "https://a.example/?a=1&b", "title": "T <1>", "description": "One\nTwo"}
     date = "2001-02-03T04:05:06Z"
@@ -86,7 +85,6 @@ def test_a_list_is_valid_against_the_public_dtd(app, add, validate):
 
 
 # --- Reading one bookmark from a body ---
-
 
 DOCUMENTS = [
     '<xbel><bookmark href="https://a.example/"><title>Ä &amp; B</title></bookmark></xbel>',
@@ -144,7 +142,6 @@ def test_a_field_that_breaks_its_rule_or_another_root_element_is_422(app):
 
 
 # --- Reading files ---
-
 
 def read(document):
     return list(read_file(document.encode()))

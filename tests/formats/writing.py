@@ -9,11 +9,9 @@ from storage.selection import Selection
 
 
 def write_list(format, bookmarks):
-    """Return the file of the bookmarks in this format."""
     return b"".join(LISTS[LISTS_BY_NAME[format]](listing_of(bookmarks)))
 
 
 def listing_of(bookmarks):
-    """Return a list of these bookmarks in this order."""
     oldest_first = [new_entry(bookmark, 0, 0.0) for bookmark in reversed(bookmarks)]
     return Listing(Selection(Query(), State(0, 0.0), oldest_first, (), "", 0, {}))

@@ -35,7 +35,6 @@ def readme_command(program):
 
 
 def upgrade_command(installed):
-    """Return the documented command that upgrades a service installed in this way."""
     return re.search(rf"^\| {installed} \| `(.*)` \|$", documentation("deploy.md"), re.MULTILINE)[1]
 
 
@@ -84,7 +83,6 @@ def require_index(*command):
 
 
 def variables_for(folder):
-    """Return environment variables that make pip and uv install only the wheels of the folder."""
     pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "PIP_NO_COMPILE": "1"}
     uv = {"UV_OFFLINE": "1", "UV_FIND_LINKS": str(folder), "UV_PYTHON_DOWNLOADS": "never"}
     return pip | uv
@@ -109,7 +107,6 @@ def wheels(tmp_path_factory):
 
 
 def build(tree):
-    """Build the packages of a tree; return the folder with them and the wheels that they need."""
     folder = tree / "dist"
     pip = [sys.executable, "-m", "pip"]
     require_index(*pip, "download", "-q", "--no-deps", "--retries=0", "-d", folder)
@@ -121,13 +118,11 @@ def build(tree):
 
 @pytest.fixture
 def offline(wheels):
-    """Return environment variables that make pip and uv install only those wheels."""
     return variables_for(wheels)
 
 
 @contextmanager
 def serving(*command, folder, **environment):
-    """Start a service over the folder `data` in `folder`; yield its address."""
     options = ["--data", str(folder / "data"), "--listen", "127.0.0.1:0"]
     log = folder / "log"
     with log.open("wb") as stderr:

@@ -32,8 +32,6 @@ DRIVER = shutil.which("chromedriver")
 
 
 class Browser:
-    """A browser that uses one service."""
-
     def __init__(self, driver: Any, address: str) -> None:
         self.driver = driver
         self.address = address
@@ -54,7 +52,6 @@ class Browser:
             self.post(uri, **fields, created=f"2026-10-{30 - 2 * number:02}T09:00:00Z")
 
     def stored(self, query: str = "", **headers: str) -> list[dict[str, Any]]:
-        """Return the bookmarks of the service that the query selects."""
         request = urllib.request.Request(f"{self.address}/?{query}", headers=headers)
         with urllib.request.urlopen(request, timeout=60) as response:
             return json.load(response)
@@ -64,19 +61,15 @@ class Browser:
         self.expected = rf"{self.address}/[\w/-]*(\?\S*)? - Failed to load .* status of {status} "
 
     def open(self, path: str = "/") -> None:
-        """Open a path of the service, or an absolute address."""
         self.driver.get(path if path.startswith("http") else self.address + path)
 
     def find(self, selector: str) -> WebElement:
-        """Wait for an element that matches the selector; return the first one."""
         return self.wait(lambda: next(iter(self.all(selector)), None))
 
     def all(self, selector: str) -> list[WebElement]:
-        """Return all elements that match the selector now."""
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def link(self, text: str) -> WebElement:
-        """Return the link with this text."""
         return self.driver.find_element(By.LINK_TEXT, text)
 
     def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> WebElement:
@@ -85,14 +78,12 @@ class Browser:
         return WebDriverWait(self.driver, seconds, 0.02, ignored).until(lambda _: condition())
 
     def fill(self, **fields: str) -> None:
-        """Replace the content of the fields with these ids by typing."""
         for id, text in fields.items():
             self.find(f"#{id}").click()
             keys = webdriver.ActionChains(self.driver, 0).key_down(Keys.CONTROL).send_keys("a")
             keys.key_up(Keys.CONTROL).send_keys(Keys.BACKSPACE, text).perform()
 
     def press(self, *keys: str) -> None:
-        """Press these keys one after the other in the focused element."""
         webdriver.ActionChains(self.driver, 0).send_keys(*keys).perform()
 
     def double_click(self, element: WebElement) -> None:
@@ -100,22 +91,18 @@ class Browser:
         webdriver.ActionChains(self.driver, 0).click(element).pause(0.1).click().perform()
 
     def leave(self, act: Callable[[], object]) -> None:
-        """Call `act`, which opens another page, and wait until that page is loaded."""
         old = self.find("html")
         act()
         self.wait(lambda: self.find("html") != old and self.is_loaded())
 
     def is_loaded(self) -> bool:
-        """Return whether the page is loaded and its script has run."""
         return bool(self.driver.execute_script("return document.readyState === 'complete'"))
 
     @property
     def focused(self) -> WebElement:
-        """The element that has the focus."""
         return self.driver.switch_to.active_element
 
     def titles(self) -> list[str]:
-        """Return the titles of the displayed bookmarks."""
         return [h.text for h in self.all(".list h2 > :first-child") if h.is_displayed()]
 
     def command(self, name: str, **arguments: object) -> None:
@@ -162,7 +149,6 @@ def require_firefox() -> None:
 
 
 def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:
-    """Return the options of a headless Chromium with this profile and more arguments."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in (
@@ -205,7 +191,6 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 
 def drive(options: webdriver.ChromeOptions) -> Iterator[webdriver.Chrome]:
-    """Control a Chromium with these options, and log the messages in its console."""
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, Driver(DRIVER))
     yield driver
@@ -230,7 +215,6 @@ def browser(chromium: webdriver.Chrome, service: Any) -> Iterator[Browser]:
 
 
 def close_windows(driver: Any) -> None:
-    """Close all windows but the first, and leave its page."""
     first, *others = driver.window_handles
     for handle in others:
         driver.switch_to.window(handle)
@@ -250,7 +234,6 @@ def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def firefox_browser(firefox: Any, service: Any) -> Iterator[Browser]:
-    """Return Firefox as a browser of an empty service."""
     service.empty()
     yield Browser(firefox, service.address)
     close_windows(firefox)
@@ -258,14 +241,12 @@ def firefox_browser(firefox: Any, service: Any) -> Iterator[Browser]:
 
 @pytest.fixture(params=["Chromium", "Firefox"])
 def each_browser(request: pytest.FixtureRequest) -> Browser:
-    """Return a browser of an empty service, once Chromium and once Firefox."""
     name = {"Chromium": "browser", "Firefox": "firefox_browser"}[request.param]
     return request.getfixturevalue(name)
 
 
 @pytest.fixture(params=["with script", "without script"])
 def either(browser: Browser, request: pytest.FixtureRequest) -> Browser:
-    """Return the browser, once with JavaScript and once without."""
     if "without" in request.param:
         browser.disable_scripts()
     return browser
@@ -273,7 +254,6 @@ def either(browser: Browser, request: pytest.FixtureRequest) -> Browser:
 
 @pytest.fixture(params=["Chromium", "Chromium without script", "Firefox"])
 def everywhere(request: pytest.FixtureRequest) -> Browser:
-    """Return a browser of an empty service: Chromium with and without JavaScript, and Firefox."""
     name = "firefox_browser" if request.param == "Firefox" else "browser"
     browser: Browser = request.getfixturevalue(name)
     if "without" in request.param:
@@ -283,8 +263,6 @@ def everywhere(request: pytest.FixtureRequest) -> Browser:
 
 @pytest.fixture
 def offline(chromium: webdriver.Chrome) -> Callable[[], Any]:
-    """Return a context manager in which Chromium has no network."""
-
     @contextmanager
     def without_network() -> Iterator[None]:
         chromium.set_network_conditions(offline=True, latency=0, throughput=1_000_000)
@@ -296,14 +274,12 @@ def offline(chromium: webdriver.Chrome) -> Callable[[], Any]:
 
 @pytest.fixture
 def filled(browser: Browser) -> Browser:
-    """Return the browser of a service with the sample bookmarks."""
     browser.post_samples()
     return browser
 
 
 @pytest.fixture
 def other_site(tmp_path: Path) -> Iterator[str]:
-    """Serve a page of another site than the service; return its address."""
     folder = tmp_path / "site"
     folder.mkdir()
     (folder / "favicon.ico").write_bytes(b"")

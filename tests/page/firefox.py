@@ -62,7 +62,6 @@ class Marionette:
         return {"value": result}
 
     def _send(self, name: str, params: dict[str, object]) -> list[object]:
-        """Send one command; return the error and the result."""
         self._number += 1
         message = json.dumps([0, self._number, name, params]).encode()
         self._socket.sendall(b"%d:%s" % (len(message), message))
@@ -76,7 +75,6 @@ class Marionette:
         return json.loads(self._file.read(int(length)))
 
     def quit(self) -> None:
-        """Make the browser write its profile and end."""
         self._send("Marionette:Quit", {"flags": ["eAttemptQuit"]})
         self._file.close()
         self._socket.close()
@@ -104,7 +102,6 @@ class Firefox:
         self.driver = Remote(self._connection, options=FirefoxOptions())  # type: ignore[arg-type]
 
     def stop(self) -> None:
-        """End the process."""
         self._connection.quit()
         self._process.wait(timeout=30)
         self._log.close()

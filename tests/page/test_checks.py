@@ -50,7 +50,6 @@ def send(address, method="GET", form=None, file=None):
 
 @pytest.fixture(scope="module")
 def login_pages(tmp_path_factory):
-    """Return the html of each kind of page of a public service with a token."""
     folder = tmp_path_factory.mktemp("public")
     service = Service(folder, "--public-read", BOOKMARKS_TOKEN="secret")
     kept = {"next": "/-/add", "uri": "none", "title": 'A "title"', "description": "1\n2"}
@@ -65,7 +64,6 @@ def login_pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(service, login_pages):
-    """Return the html of each kind of page by its description."""
     service.empty()
     home = service.address
     pages = {"empty": send(home + "/"), "no tags": send(home + "/tags")}
@@ -141,7 +139,6 @@ def test_the_nu_checker_accepts_every_page(pages, service, tmp_path):
 
 
 def violations(browser, only=()):
-    """Return the violations that axe finds on the current page, those of all rules or of some."""
     options = {"rules": {"target-size": {"enabled": True}}} | ({"runOnly": only} if only else {})
     browser.driver.execute_script(AXE.read_text())
     return browser.driver.execute_async_script(

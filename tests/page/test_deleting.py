@@ -31,19 +31,16 @@ def fields(bookmark):
 
 
 def path_and_query(browser):
-    """Return the address of the page without the host and the fragment."""
     address = browser.driver.current_url.removeprefix(browser.address).partition("#")[0]
     return re.sub(r"&restored=1$", "", address)  # The script removes it.
 
 
 def press_delete(browser, number=0):
-    """Delete a bookmark of the list; return the notice."""
     browser.all(".list [formaction*=delete]")[number].click()
     return browser.find(".notice")
 
 
 # --- Deleting and putting back ---
-
 
 def test_a_deleted_bookmark_can_be_put_back(everywhere):
     browser = everywhere
@@ -193,7 +190,6 @@ def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
 
 # --- Old pages ---
 
-
 def test_a_bookmark_that_has_changed_is_not_deleted(everywhere):
     browser = everywhere
     browser.expect(412)
@@ -226,7 +222,6 @@ def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser,
 
 
 # --- The way back to the list ---
-
 
 @pytest.mark.parametrize("way", ["Save", "Cancel"])
 def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):

@@ -9,14 +9,12 @@ OFFLINE = ".*(ERR_INTERNET_DISCONNECTED|icon from the Manifest)"
 
 @pytest.fixture
 def known(each_browser):
-    """Return a browser of a service whose bookmarks have some tags."""
     for number, tags in enumerate([["python"], ["python", "pytest"], ["web"], ["Zope", "py"]]):
         each_browser.post(f"https://{number}.example/", tags=tags)
     return each_browser
 
 
 def options(browser):
-    """Wait for the completions; return their texts."""
     return [o.text.split()[0] for o in browser.wait(lambda: browser.all("[role=option]"))]
 
 
@@ -29,7 +27,6 @@ def value(browser, id):
 
 
 # --- The bookmarklet ---
-
 
 def click_bookmarklet(browser, page, *, selected="p"):
     """Open the page of another site, select a part of it, and run the bookmarklet there."""
@@ -50,7 +47,6 @@ def click_bookmarklet(browser, page, *, selected="p"):
 
 
 def require_closed(browser):
-    """Wait until the window of the bookmarklet is closed; go back to the other one."""
     browser.wait(lambda: len(browser.driver.window_handles) == 1)
     browser.driver.switch_to.window(browser.driver.window_handles[0])
 
@@ -113,7 +109,6 @@ def test_without_a_window_of_its_own_saving_shows_the_bookmark(either):
 
 # --- Conflicts ---
 
-
 def test_a_saved_form_is_corrected_after_back(each_browser):
     browser = each_browser
     browser.post("https://a.example/", title="Old", tags=["x"])
@@ -143,7 +138,6 @@ def test_a_form_that_added_a_bookmark_changes_it_after_back(each_browser, path):
 
 
 # --- Without a network, and with a slow one ---
-
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_form_that_could_not_be_sent_keeps_what_was_typed(browser, offline, is_new):
@@ -186,7 +180,6 @@ def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each_browse
 
 
 # --- Keys ---
-
 
 def blur(browser):
     browser.driver.execute_script("document.activeElement.blur()")
@@ -285,7 +278,6 @@ def test_tags_are_separated_by_line_breaks_too(either):
 
 
 # --- Completion of tags ---
-
 
 def test_the_first_completion_is_selected_and_enter_takes_it(known):
     known.open("/-/add?uri=https://new.example/")

@@ -19,20 +19,17 @@ def add(browser, number, **fields):
 
 
 def items(browser, *titles):
-    """Return the selectors of the items with titles that begin like these."""
     all_items = browser.all(".list > li[id]")
     return [f"#{i.get_property('id')}" for i in all_items if i.text.startswith(titles)]
 
 
 def press(browser, title, text="Delete"):
-    """Press a button of the item with this title."""
     (item,) = items(browser, title)
     buttons = browser.all(f"{item} .actions button")
     next(button for button in buttons if button.get_property("textContent") == text).click()
 
 
 def check(browser, *titles):
-    """Check the boxes of these items."""
     for item in items(browser, *titles):
         browser.find(f"{item} [name=selected]").click()
 
@@ -50,7 +47,6 @@ def notices(browser):
 
 
 # --- Deleting several, of which some are left alone ---
-
 
 def delete_two_of_three(browser):
     """Check three bookmarks, of which one has changed since, and delete them."""
@@ -79,7 +75,6 @@ def test_a_notice_of_a_deletion_deletes_what_it_has_left_alone(browser):
 
 
 # --- The notice of a deletion ---
-
 
 def test_the_only_bookmark_is_put_back(each_browser):
     browser = each_browser
@@ -122,7 +117,6 @@ def test_a_page_without_a_bookmark_left_says_so(browser):
 
 # --- What the user has checked, typed, opened and focused ---
 
-
 def test_an_action_keeps_the_selection_and_what_is_open_and_typed(each_browser):
     browser = each_browser
     add(browser, 4, tags=["unread"], description="Line\n" * 5)
@@ -158,7 +152,6 @@ def test_the_keyboard_goes_on_after_an_action(each_browser, path):
 
 
 # --- Refusals, and no answer ---
-
 
 def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each_browser):
     browser = each_browser
@@ -239,7 +232,6 @@ def test_putting_back_without_an_answer_keeps_the_notice(browser):
 
 # --- Checking several, and keys ---
 
-
 def test_a_click_with_shift_checks_all_between(each_browser):
     browser = each_browser
     add(browser, 6)
@@ -279,7 +271,6 @@ def test_keys_tag_and_mark_and_open_a_bookmark(each_browser):
 
 # --- Double clicks and Back ---
 
-
 def test_a_list_that_back_shows_acts_in_place(browser, filled):
     browser.open()
     browser.leave(browser.find(".actions a").click)
@@ -291,7 +282,6 @@ def test_a_list_that_back_shows_acts_in_place(browser, filled):
 
 
 # --- On phones ---
-
 
 def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled):
     browser.use_screen(390, 844)

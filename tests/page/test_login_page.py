@@ -18,13 +18,11 @@ HOST = "marks.example"
 
 
 def log_in(browser, token=TOKEN):
-    """Send the login form of the open page."""
     browser.fill(token=token)
     browser.leave(browser.find("main .primary").click)
 
 
 def log_out(browser):
-    """Follow the link in the header, and log out."""
     browser.leave(browser.link("Log out").click)
     browser.leave(browser.find("form[action$='/-/logout'] button").click)
     browser.console_messages()  # Chromium reports that it has cleared its cache.
@@ -35,7 +33,6 @@ def path_of(browser):
 
 
 def forget_login(browser):
-    """Make the login of a Chromium end."""
     browser.command("Network.clearBrowserCookies")
 
 

@@ -9,12 +9,10 @@ from selenium.webdriver.common.keys import Keys
 
 @pytest.fixture
 def post(browser):
-    """Return a function that adds or changes a bookmark without the browser."""
     return browser.post
 
 
 # --- With and without JavaScript ---
-
 
 def test_the_first_bookmark_can_be_added_on_the_start_page(either):
     either.open()
@@ -50,7 +48,6 @@ def test_a_file_can_be_imported(either, tmp_path):
 
 
 # --- With JavaScript ---
-
 
 def test_everything_can_be_done_by_keyboard(browser, filled):
     browser.open()
@@ -109,7 +106,6 @@ def test_j_goes_on_from_the_saved_bookmark(browser, filled):
 
 
 # --- Appearance ---
-
 
 def test_the_dark_color_scheme_has_a_dark_background(browser, filled):
     colors = []

@@ -17,7 +17,6 @@ PICTURES = {
 
 
 def put(address, **fields):
-    """Store a bookmark."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, json.dumps(fields).encode(), headers, method="PUT")
     urllib.request.urlopen(request, timeout=60).close()
@@ -39,7 +38,6 @@ def test_the_pictures_can_be_taken(browser, tmp_path):
 
 
 def take_picture(browser, scheme, path, width, height, typed):
-    """Return a picture of the page at the path, as PNG."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.command("Emulation.setEmulatedMedia", media="", features=[feature])
     browser.use_screen(width, height, is_phone=width < 500)

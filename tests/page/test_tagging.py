@@ -37,7 +37,6 @@ def open_menu(browser):
 
 
 def change_tags(browser, tags):
-    """Add tags to all bookmarks of the list."""
     open_menu(browser)
     browser.fill(**{"list-tags": tags})
     browser.leave(lambda: browser.press(Keys.ENTER))
@@ -103,7 +102,6 @@ def test_only_a_selection_can_be_changed(browser, filled):
 
 
 # --- Checked bookmarks ---
-
 
 def check(user, browser, numbers):
     for number in numbers:
@@ -242,7 +240,6 @@ def test_an_unread_bookmark_is_marked_as_read_in_one_click(everywhere):
 
 # --- The page of tags ---
 
-
 def test_several_tags_are_merged_after_a_question_with_their_numbers(everywhere):
     browser = everywhere
     for n, names in enumerate([["pyhton"], ["phyton", "x"], ["python"], ["python"]]):
@@ -309,7 +306,6 @@ def test_tags_are_filtered_and_sorted(either):
 
 
 # --- Completion in every field for tags ---
-
 
 def require_at_field(browser, id):
     """Assert that the suggestions are as wide as their field, and below it (above in the bar)."""

@@ -24,7 +24,6 @@ BOOKMARK = st.builds(
 
 
 def documents(name: str, lists: st.SearchStrategy) -> st.SearchStrategy[bytes]:
-    """Return the documents that this service writes for lists of bookmarks in a format."""
     return lists.map(lambda bookmarks: write_list(name, bookmarks))
 
 

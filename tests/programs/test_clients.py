@@ -30,7 +30,6 @@ def commands(word):
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that runs documented commands on a service, as in a terminal."""
     terminal, keyboard = os.openpty()
 
     def run(command, address):
@@ -57,13 +56,11 @@ def put(address, id, title="", uri=None, **fields):
 
 
 def requests(service):
-    """Stop the service; return method, path and status of each request in its access log."""
     service.stop()
     return re.findall(r" ([A-Z]+ /\S* \d{3}) ", "".join(service.log))
 
 
 # --- In a terminal ---
-
 
 def test_the_readmes_httpie_and_jq_session_prints_the_shown_output(serve, run, tmp_path):
     require_program("http", "jq")
@@ -115,7 +112,6 @@ def test_wget_downloads_the_pages_of_a_tag(serve, run, tmp_path):
 
 # --- A spreadsheet ---
 
-
 def test_a_spreadsheet_shows_every_cell_of_the_csv_as_text(serve, run, tmp_path):
     require_program("curl", "soffice")
     address = serve().address
@@ -130,7 +126,6 @@ def test_a_spreadsheet_shows_every_cell_of_the_csv_as_text(serve, run, tmp_path)
 
 
 def cells(file):
-    """Return the cells of a spreadsheet as shown, after asserting that each holds a string."""
     with zipfile.ZipFile(file) as archive:
         root = etree.fromstring(archive.read("content.xml"))
     rows = []
@@ -145,7 +140,6 @@ def cells(file):
 
 
 # --- Feed readers ---
-
 
 def test_newsboat_downloads_the_feed_again_only_after_a_change(serve, run):
     """newsboat 2.21 loses the validators of its first request, so its third gets the first 304."""
@@ -179,7 +173,6 @@ def test_programs_take_the_token_in_the_address(serve, run):
 
 # --- The documented program that reads titles ---
 
-
 def test_the_documented_program_gives_titles_to_bookmarks_without_one(serve, tmp_path):
     title = "<title>A &amp; &lt;b\n</title><svg><title>No</title></svg>"
     for name, text in {"a.html": title, "b.html": "<p>No", "named.html": title}.items():
@@ -208,7 +201,6 @@ def test_the_documented_program_gives_titles_to_bookmarks_without_one(serve, tmp
 
 # --- The documented program that keeps a copy ---
 
-
 class Copy:
     def __init__(self, address, folder):
         self.file = folder / "copy.json"
@@ -217,7 +209,6 @@ class Copy:
         self._command = [sys.executable, "-W", "error", program, address, self.file]
 
     def sync(self):
-        """Run the program; return the fields of the copied bookmarks by id."""
         subprocess.run(self._command, check=True, timeout=120)
         copy = json.loads(self.file.read_text())[1]
         return {urn.removeprefix("urn:x-bookmarks:"): fields for urn, fields in copy.items()}

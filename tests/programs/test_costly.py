@@ -58,7 +58,6 @@ def test_a_file_of_nothing_takes_little_time_and_delays_no_other_request(serve, 
 
 # --- Searches ---
 
-
 def seconds_of(service, path):
     before = cpu_seconds(service)
     assert ask(service.address, path=path).body

@@ -31,7 +31,6 @@ def blocks(language):
 
 
 def name_of(command):
-    """Return the name of a command, with --preload if it has this option."""
     words = shlex.split(command)
     return " ".join([words[0], *["--preload"] * ("--preload" in words)])
 
@@ -42,7 +41,6 @@ PROGRAMS = dict(zip(("Werkzeug", "WebOb", "Django"), blocks("python"), strict=Tr
 
 
 # --- Starting a server ---
-
 
 @pytest.fixture
 def site(tmp_path):
@@ -95,7 +93,6 @@ def program(name):
 
 
 # --- Requirements for every server ---
-
 
 def request(port, *arguments, **headers):
     return ask(f"http://127.0.0.1:{port}", *arguments, **headers)
@@ -218,7 +215,6 @@ def require_whole_bodies(port, prefix):
 
 
 # --- Servers ---
-
 
 def test_the_readme_names_each_tested_server():
     servers = {"waitress-serve", "gunicorn", "gunicorn --preload", "uwsgi", "cheroot", "python"}

@@ -55,7 +55,6 @@ def send(front, host, *arguments):
 
 
 def stored(machines, host):
-    """Return the numbers of the host's bookmarks on each machine."""
     return [len(list((machine / "hosts" / host).glob("bookmarks/*"))) for machine in machines]
 
 

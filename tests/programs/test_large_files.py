@@ -135,7 +135,6 @@ def test_a_row_that_is_too_large_is_skipped(monkeypatch, row):
 
 # --- Limits ---
 
-
 def test_the_number_of_values_without_an_object_is_limited_over_http(app):
     """Decoding that many members of one object blocks all threads for a second."""
     values = ",".join(["1"] * MAX_JSON_VALUES_WITHOUT_OBJECT)
@@ -202,7 +201,6 @@ def test_an_import_takes_memory_of_a_few_times_the_size_of_its_file(tmp_path):
 
 
 # --- Ctrl-C ---
-
 
 def start_import(data, *arguments):
     return subprocess.Popen(

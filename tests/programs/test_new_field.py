@@ -32,7 +32,6 @@ def insert(path, before, line):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """A copy of the program with the lines of CONTRIBUTING.md."""
     root = tmp_path_factory.mktemp("program")
     shutil.copy(ROOT / "bookmarks.py", root)
     for name in ("storage", "formats"):
@@ -64,7 +63,6 @@ def data(service):
 
 @pytest.fixture
 def new(service, data):
-    """A client of the program with the new field, over the folder of `app`."""
     host, _, port = service.address.removeprefix("http://").partition(":")
     address = {"SERVER_NAME": host, "SERVER_PORT": port, "HTTP_HOST": f"{host}:{port}"}
     return webtest.TestApp(send_request_app, extra_environ=address, lint=False)

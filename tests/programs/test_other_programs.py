@@ -117,7 +117,6 @@ def stop(process, signal_number=signal.SIGTERM):
 
 # --- Firefox ---
 
-
 FIREFOX_SETTINGS = {
     "browser.places.importBookmarksHTML": True,
     "browser.shell.checkDefaultBrowser": False,
@@ -201,7 +200,6 @@ def read_firefox(places):
 
 # --- Chromium ---
 
-
 def test_chromium_imports_addresses_titles_and_creation_dates(file, stored, run, tmp_path):
     """Chromium ignores tags, descriptions, `modified`, and dates up to the first second of 1970."""
     require([] if CHROMIUM_DEFAULTS.exists() else [str(CHROMIUM_DEFAULTS)])
@@ -245,7 +243,6 @@ def import_into_chromium(file, run, tmp_path):
 
 # --- Shaarli ---
 
-
 PHP = """
 require $argv[1];
 $parser = new Shaarli\\NetscapeBookmarkParser\\NetscapeBookmarkParser(true, [], '0', $argv[2]);
@@ -281,7 +278,6 @@ def shaarli_tags(tags):
 
 
 # --- linkding ---
-
 
 class Linkding(HTMLParser):
     """A parser with the rules of linkding's, which cannot be installed without its service.

@@ -33,7 +33,6 @@ json.dump([spans(*search) for search in json.load(sys.stdin)], sys.stdout)
 
 
 def matches(pattern, flags):
-    """Return texts that the pattern matches, if it is read with plain repeats and groups."""
     plain = re.sub(r"(?<=[*+?}])\+", "", pattern).replace("(?>", "(?:")
     plain = re.compile(plain, flags)
     texts = []

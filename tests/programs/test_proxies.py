@@ -189,7 +189,6 @@ def create(front, name, **fields):
 
 # --- Caching ---
 
-
 def test_lists_and_bookmarks_are_revalidated(front):
     path = create(front, "unchanged")
     for address in ("/?tag=none", path, "/feed"):

@@ -39,7 +39,6 @@ def test_a_restarted_service_has_the_same_bookmarks_and_deletions(serve):
 
 # --- The access log ---
 
-
 def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
     service = serve("--access-log", BOOKMARKS_TOKEN="secret")
     ask(service.address)
@@ -56,10 +55,8 @@ def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
 
 # --- Shutdown ---
 
-
 @pytest.fixture
 def unlock(data):
-    """Lock the folder, so that writers wait; return a function that unlocks it."""
     (data / "bookmarks").mkdir(parents=True)
     folder = os.open(data / "bookmarks", os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
@@ -144,7 +141,6 @@ def test_a_long_response_is_complete_after_a_signal(serve, data):
 
 # --- Defects of waitress ---
 
-
 def test_expect_100_without_a_body_is_answered_like_the_next_request(service):
     for more in ([], ["Content-Length: 0"]):
         with connect(service) as client:
@@ -187,7 +183,6 @@ def read_status(client):
 
 
 # --- Forwarded headers ---
-
 
 @pytest.mark.parametrize(
     "proxy, address",
@@ -239,7 +234,6 @@ def test_an_invalid_forwarded_header_of_the_proxy_is_400(serve):
 
 
 # --- Modes and symbolic links ---
-
 
 @pytest.mark.parametrize("mode, is_warned", [(0o600, False), (0o640, True), (0o604, True)])
 def test_a_token_file_may_have_several_tokens_and_must_be_private(serve, tmp_path, mode, is_warned):

@@ -30,7 +30,6 @@ SOON_SECONDS = 30
 
 @pytest.fixture
 def connect():
-    """Return a function that opens a connection with a small receive buffer."""
     with contextlib.ExitStack() as stack:
 
         def connect(service):
@@ -138,7 +137,6 @@ def is_closed_after_a_byte(connection):
 
 
 # --- A full disk for temporary files ---
-
 
 def limit_file_size(service):
     """Let the service write no file of more than 300,000 bytes from now on; return it."""

@@ -46,7 +46,6 @@ def setting_values(unit, name):
 
 
 def allowed_calls(unit):
-    """Return the system calls that the unit's filters allow, their groups resolved by systemd."""
     allowed = set()
     for line in re.findall(r"^SystemCallFilter=(.*)$", unit.read_text(), re.MULTILINE):
         names = {call for name in line.lstrip("~").split() for call in resolve_group(name)}

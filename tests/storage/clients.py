@@ -28,8 +28,8 @@ from tests.conftest import require_program
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
 
-# --- A store without a service ---
 
+# --- A store without a service ---
 
 def put_bookmark(store, bookmark, before=None):
     with store.transaction() as folder:
@@ -46,12 +46,10 @@ def bookmarks_of(store, query=Query()):
 
 
 def raise_error(number):
-    """Return a function that fails as a system call with this error."""
     return failing_from(1, None, number)
 
 
 def failing_from(first, call, number):
-    """Return the system call, which fails with this error from the `first` time on."""
     calls = itertools.count(1)
 
     def fail_or_call(*arguments, **options):
@@ -69,10 +67,7 @@ T = TypeVar("T")
 
 # --- One request ---
 
-
 class Response(NamedTuple):
-    """An HTTP response; `json` decodes its body."""
-
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -102,7 +97,6 @@ def put_body(uri: str, title: str = "", description: str = "", tags: Sequence[st
 
 
 def put(address: str, id: str, title: str = "", **fields) -> Response:
-    """PUT a bookmark whose uri is derived from its id."""
     return ask(address, "PUT", f"/{id}", put_body(uri_of(id), title, **fields))
 
 
@@ -111,7 +105,6 @@ def put_back(address: str, *ids: str) -> Response:
 
 
 def erase(address: str, *ids: str) -> Response:
-    """Remove the files of deleted bookmarks, as the page of the trash does."""
     return _send_ids(address, "/-/trash", ids)
 
 
@@ -121,7 +114,6 @@ def _send_ids(address: str, path: str, ids: Sequence[str]) -> Response:
 
 
 def uri_of(id: str) -> str:
-    """Return the uri that the bookmark of this id has in these tests."""
     return f"https://{id}.example/"
 
 
@@ -132,7 +124,6 @@ def titles(address: str, path: str = "/") -> dict[str, str]:
 
 
 def run_together(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Run all calls concurrently, one thread each, and return their results."""
     barrier = threading.Barrier(len(calls))
 
     def run(call: Callable[[], T]) -> T:
@@ -144,7 +135,6 @@ def run_together(calls: Sequence[Callable[[], T]]) -> list[T]:
 
 
 # --- Servers ---
-
 
 class Server:
     """A server process that writes its address to its log."""
@@ -174,7 +164,6 @@ class Server:
         return self._log.read_text()
 
     def stop(self, signal_number: int = signal.SIGTERM) -> int:
-        """Send a signal, wait for the end of the process and return its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
         return self.process.wait(timeout=60)
@@ -206,7 +195,6 @@ def check(data: Path, *options: str):
 
 
 def repair(data: Path):
-    """Run `bookmarks check --repair`; return its exit status and the lines of what remains."""
     status, lines = check(data, "--repair")
     return status, [line for line in lines if not line.endswith(": removed")]
 
@@ -216,7 +204,6 @@ def temporary_files(data: Path) -> list[Path]:
 
 
 # --- Faults ---
-
 
 @contextmanager
 def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
@@ -241,7 +228,6 @@ def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
 
 # --- Clients that record acknowledged writes ---
 
-
 class Ledger:
     """The titles that one client sent for each of its bookmarks, and which were acknowledged.
 
@@ -260,7 +246,6 @@ class Ledger:
         self.acknowledged[id] = len(self.sent[id]) - 1
 
     def start_from(self, id: str, title: str) -> None:
-        """Take the stored title as acknowledged and forget the earlier ones."""
         self.sent[id] = [title]
         self.acknowledged[id] = 0
 
@@ -373,9 +358,7 @@ def count_open_files() -> int:
 
 # --- Files that cannot be used ---
 
-
 def requests_to(id: str) -> Iterator[tuple]:
-    """Yield one request of every method and path that an id has."""
     body = put_body(uri_of(id), "New")
     requests: list[tuple] = [("GET",), ("HEAD",), ("OPTIONS",), ("PUT", body), ("DELETE",)]
     requests += [("POST", {"title": "New"}), ("PATCH", {"title": "New"})]
@@ -388,7 +371,6 @@ def requests_to(id: str) -> Iterator[tuple]:
 
 
 def require_unreadable(address: str, id: str) -> None:
-    """Require that every request to the id gets 503 and names `bookmarks check`."""
     for method, path, *body in requests_to(id):
         response = ask(address, method, path, *body)
         assert response.status == 503, (method, path, response)

@@ -17,7 +17,6 @@ from tests.conftest import require_program, until
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Return a function that starts a server by its command; stop all servers after the test."""
     servers: list[Server] = []
 
     def start(command: Sequence[str], **environment: str) -> Server:
@@ -41,7 +40,6 @@ def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
 
 @pytest.fixture
 def shared_data(shared_service: Server) -> Path:
-    """The folder of the shared service, without a file."""
     return emptied(shared_service.data)
 
 
@@ -58,7 +56,6 @@ def emptied(data: Path) -> Path:
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """The inodes of the files and folders that this process has synced."""
     inodes: set[int] = set()
     fsync = os.fsync
 

@@ -25,7 +25,6 @@ WARNING_STATUS = {"cp": 1, "tar": 1, "restic": 3, "borg": 1}
 
 
 def commands_of(tool):
-    """Return the documented commands for a tool: preparation, backup, restore."""
     parts = documented_block("bash", "restic").split("\n\n")
     (lines,) = [part for part in parts if part.startswith(tool)]
     return lines.splitlines()

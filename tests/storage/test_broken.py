@@ -28,7 +28,6 @@ DEEP = b"[" * 200_000 + b"]" * 200_000
 
 
 def valid(path, **changed):
-    """Return the content of a valid file at this path, with some members changed."""
     id = path.stem
     if path.parent.name == "bookmarks":
         members = {"id": id, "uri": uri_of(id), "title": id, "created": DATE}
@@ -114,7 +113,6 @@ def service(start, data):
 
 
 def make_files(folder, kinds, suffix=""):
-    """Make an invalid file of each kind; return their paths."""
     paths = {folder / f"{id}{suffix}.json": damage for id, damage in kinds.items()}
     for path, damage in paths.items():
         damage(path)
@@ -150,7 +148,6 @@ def require_reported(data, *paths):
 
 
 def replace_file(path):
-    """Replace the file by a valid one by rename, as an editor does."""
     new = path.parent.parent / "new"
     new.write_bytes(valid(path))
     if path.is_dir():
@@ -205,7 +202,6 @@ def test_bookmarks_are_listed_again_once_their_folder_is_readable_again(inotify,
 
 
 # --- Valid files that the service would not have written ---
-
 
 @pytest.mark.parametrize("is_saved", [True, False], ids=["saved", "removed"])
 def test_no_bookmark_gets_the_address_of_one_whose_file_is_half_written(service, data, is_saved):

@@ -68,7 +68,6 @@ def write_tombstone(folder, id):
 
 # --- One file ---
 
-
 @pytest.mark.parametrize("keeps_time", [False, True])
 def test_an_edit_in_place_is_seen(address, data, keeps_time):
     for number in range(10, 15):  # All of one size, several within one tick of file times.
@@ -123,7 +122,6 @@ def test_an_added_tombstone_hides_its_bookmark_and_a_removed_one_shows_it(addres
 
 # --- Other programs ---
 
-
 def git(folder, *arguments):
     settings = ["-c", "user.name=A", "-c", "user.email=a@a.example", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
@@ -158,7 +156,6 @@ def test_changes_by_git_and_rsync_are_seen(address, data, tmp_path, program):
 
 
 # --- Many changes ---
-
 
 def test_more_changes_than_the_inotify_queue_holds_are_seen(address, data):
     for number in range(10_000):  # Alternate, because inotify merges equal events.

@@ -36,7 +36,6 @@ def write_file(path, age=0, content=b"{"):
 
 
 def expire(data, id="b"):
-    """Write the files of a bookmark that was deleted long ago; return its path."""
     tombstone = {"id": id, "deleted": "2020-01-01T00:00:00Z"}
     write_file(data / "tombstones" / f"{id}.json", content=json.dumps(tombstone).encode())
     bookmark = {"id": id, "uri": uri_of(id), "title": id, "created": "2020-01-01T00:00:00Z"}

@@ -81,7 +81,6 @@ class Pair:
 
 # --- A full disk ---
 
-
 @pytest.fixture
 def small(mount):
     return mount("-t", "tmpfs", "-o", "size=256k", "none")
@@ -104,7 +103,6 @@ def test_a_write_to_a_full_disk_is_507_and_changes_nothing(small, start):
 
 
 # --- A failing disk ---
-
 
 @pytest.fixture
 def failing(start, data, require_programs):
@@ -255,7 +253,6 @@ def ask_quickly(*request, **options):
 
 
 # --- A read-only disk ---
-
 
 def test_a_read_only_disk_is_read_and_not_written(small, start):
     pair = Pair(start, small.path / "data")

@@ -35,7 +35,6 @@ def service(start, data, require_programs):
 
 # --- Errors of one file ---
 
-
 # Errors that a network file system, a disk or a corrupt inode gives for one file.
 @pytest.mark.parametrize(
     ("calls", "error"), [("openat", "ESTALE"), ("read", "EIO"), ("%%stat", "EBADMSG")]
@@ -56,7 +55,6 @@ def test_an_error_of_one_file_affects_only_that_file(service, data, calls, error
 
 
 # --- Errors of the process ---
-
 
 WRITES = {
     "create": lambda address: put(address, "c", "New"),

@@ -27,7 +27,6 @@ def store(tmp_path):
 
 
 def import_entries(store, *entries):
-    """Import the entries; return the report's numbers and its skipped entries."""
     numbered = [ImportedEntry(line, entry) for line, entry in enumerate(entries, 1)]
     report = Importer(store).import_all(numbered)
     numbers = (report.created, report.updated, report.unchanged, report.skipped)

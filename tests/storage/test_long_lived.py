@@ -78,7 +78,6 @@ def contents(folder):
 
 # --- Reading ---
 
-
 def test_exactly_the_golden_bookmarks_and_tombstones_are_read_and_valid(app, data):
     listed = {bookmark["id"]: bookmark for bookmark in app.get("/").json}
     assert listed == {bookmark["id"]: bookmark for bookmark in WRITTEN + READ}
@@ -97,7 +96,6 @@ def test_reading_and_writing_the_same_values_changes_no_file(app, data):
 
 
 # --- Writing ---
-
 
 @pytest.mark.parametrize("is_import", [True, False])
 def test_new_files_equal_the_golden_files(tmp_path, is_import):
@@ -122,7 +120,6 @@ def test_a_new_tombstone_has_the_golden_form(app, data):
 
 
 # --- Rewriting ---
-
 
 TEXT, XBEL = "text/plain", "application/x-xbel"
 DOCUMENT = """<?xml version="1.0"?>
@@ -152,7 +149,6 @@ REWRITES = {
 
 
 def members(content):
-    """Return the members of a file in their order, each number as its text."""
     return json.loads(
         content.removeprefix(b"\xef\xbb\xbf"),
         object_pairs_hook=list,

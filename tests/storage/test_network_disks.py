@@ -19,7 +19,6 @@ TRIES = 10
 
 @pytest.fixture
 def mount(tmp_path):
-    """Return a function that mounts a folder."""
     sftp_server = next(filter(os.path.exists, SFTP_SERVERS), None)
     if not (shutil.which("sshfs") and sftp_server and os.access("/dev/fuse", os.W_OK)):
         pytest.skip("needs sshfs, sftp-server and /dev/fuse")

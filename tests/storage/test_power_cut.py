@@ -89,7 +89,6 @@ def test_a_power_cut_loses_no_acknowledged_write(serve, disk, data):
 
 # --- A power cut between giving a file its name and syncing the folder ---
 
-
 def read_titles(data):
     bookmarks = [json.loads(path.read_bytes()) for path in data.glob("bookmarks/[!.]*")]
     deleted = {path.stem for path in data.glob("tombstones/[!.]*")}
@@ -150,7 +149,6 @@ def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work
 
 # --- Imports ---
 
-
 @pytest.mark.parametrize(("disk", "over_http"), [("ext4", False), ("xfs", True)], indirect=["disk"])
 def test_an_imported_file_survives_a_power_cut(serve, disk, data, over_http):
     uris = [f"https://{n}.example/" for n in range(600)]
@@ -168,7 +166,6 @@ def test_an_imported_file_survives_a_power_cut(serve, disk, data, over_http):
 
 
 # --- Updates that change nothing ---
-
 
 @pytest.mark.parametrize(("disk", "id"), [("ext4", "old"), ("xfs", "new")], indirect=["disk"])
 def test_a_write_of_a_killed_process_is_durable_once_another_process_confirms_it(

@@ -57,8 +57,6 @@ def numbers(report):
 
 @pytest.fixture
 def meanwhile(monkeypatch, store):
-    """Return a function that calls `act` just before the first transaction of the store."""
-
     def meanwhile(act):
         def act_and_begin():
             monkeypatch.undo()
@@ -135,7 +133,6 @@ def test_a_full_disk_ends_the_change_and_repeating_it_finishes(store, monkeypatc
 
 
 # --- Real processes ---
-
 
 def test_no_acknowledged_write_is_lost_while_tags_are_changed(serve, data):
     fill(Store(data), 100)

@@ -18,7 +18,6 @@ def bookmark(id, **fields):
 
 
 def shown(selection):
-    """Return everything that formats show of a selection."""
     entries = [entry.bookmark for entry in selection.entries]
     numbers = (selection.total, selection.tombstone_count, selection.tag_counts(9))
     return entries, numbers, list(selection.tombstones), selection.latest, selection.state

@@ -73,7 +73,6 @@ def a(store):
 
 # --- Transactions ---
 
-
 def test_an_exception_in_a_transaction_changes_nothing(store, other, a, tmp_path):
     before = store.state()
     with pytest.raises(KeyError), store.transaction() as folder:
@@ -200,7 +199,6 @@ def test_an_update_that_changes_nothing_syncs_the_file_and_its_folder(tmp_path, 
 
 
 # --- Errors of one file, and of the system ---
-
 
 @pytest.fixture
 def fail_to_open():
@@ -450,7 +448,6 @@ def test_a_failing_system_call_leaves_nothing_open_or_locked(store, a, monkeypat
 
 # --- Folders that go and come back ---
 
-
 def test_the_store_is_unavailable_while_its_folder_is_missing(store, a, tmp_path):
     before = store.state()
     time.sleep(0.02)  # The clock of a file system has a resolution of some milliseconds.
@@ -479,7 +476,6 @@ def replace_folder(folder):
 
 
 def replace_folder_at(patch, module, call, folder):
-    """Replace the folder right before the next system call of this name."""
     real = getattr(module, call)
 
     def replace_and_call(*arguments, **options):
@@ -571,7 +567,6 @@ def test_a_slow_sync_of_the_folder_keeps_few_files_open(store, monkeypatch):
 
 
 # --- inotify ---
-
 
 def test_a_folder_replaced_while_its_watch_is_opened_is_followed(tmp_path, monkeypatch, inotify):
     store, tombstones = Store(tmp_path), tmp_path / "tombstones"
@@ -708,7 +703,6 @@ def test_without_inotify_a_file_that_gets_its_old_time_back_is_seen(a, tmp_path,
 
 
 # --- Forked processes ---
-
 
 def test_a_closed_store_leaves_nothing_in_memory(tmp_path, monkeypatch):
     handlers = []

@@ -53,7 +53,6 @@ class Syncthing:
             return False
 
     def request(self, method, path):
-        """Send a request to the REST API of Syncthing."""
         return ask(self._api, method, f"/rest/{path}", X_API_Key=self._key)
 
     def join(self, other):
@@ -82,7 +81,6 @@ class Syncthing:
         assert self.request("POST", f"system/pause?device={other.id}").status == 200
 
     def reconnect(self, other):
-        """Make both machines scan their folders, then resume the connection."""
         for machine in (self, other):
             assert machine.request("POST", "db/scan?folder=bookmarks").status == 200
         assert self.request("POST", f"system/resume?device={other.id}").status == 200
@@ -168,7 +166,6 @@ def files_of(machine):
 
 # --- git and rsync ---
 
-
 class Machine:
     def __init__(self, data, start):
         self.data, self.address = data, start(service_of(data)).address
@@ -212,7 +209,6 @@ def clones(tmp_path, start, monkeypatch):
 
 
 def exchange(machine):
-    """Run the documented commands; return whether all of them succeeded."""
     result = subprocess.run(
         ["bash", "-c", documented_block("bash", "git pull")],
         cwd=machine.data, capture_output=True, timeout=60,

@@ -71,7 +71,6 @@ def remaining(store):
 
 # --- Deleting and putting back ---
 
-
 def test_what_is_put_back_has_a_new_id_and_everything_else(store):
     file = path(store, "a")
     content = {
@@ -162,7 +161,6 @@ def test_of_two_who_put_one_bookmark_back_one_wins(tmp_path):
 
 # --- Expiry ---
 
-
 def test_a_start_removes_all_expired_files_some_at_a_time(store, monkeypatch):
     monkeypatch.setattr(trash, "MAX_EXPIRED", 2)
     ids = [f"a{number}" for number in range(7)]
@@ -249,7 +247,6 @@ def test_expired_files_are_removed_with_the_next_change(store):
 
 # --- Processes that are killed ---
 
-
 def run_killed(step, work):
     """Do the work in a child process that ends at the call `step`; return whether it ended so."""
     child = os.fork()
@@ -328,7 +325,6 @@ def require_nothing_lost(folder, work, is_done=False):
 
 
 def with_work(folder):
-    """Fill a folder with an active, a deleted and an expired bookmark."""
     store = make(folder)
     fill(store, "a", "b", "c")
     delete(store, "b", age=1)

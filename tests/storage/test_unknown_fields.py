@@ -28,12 +28,10 @@ def address(shared_service, path):
 
 
 def decode_exactly(text):
-    """Decode JSON; return each number as its text."""
     return json.loads(text, parse_int=str, parse_float=lambda digits: f"float {digits}")
 
 
 def require_unknown(path):
-    """Require that the file has all unknown members, unchanged."""
     stored = decode_exactly(path.read_text(encoding="utf-8"))
     expected = decode_exactly(f'{{{UNKNOWN}, "last": 1.50}}')
     assert {name: value for name, value in stored.items() if name in expected} == expected
