@@ -51,10 +51,11 @@ class KnownFiles:
     def read(self, id: str) -> File | None:
         """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
         began_ns = time.time_ns()
+        self.expect(id)  # After an error, the file must be read again.
         try:
             content, status = files.read(f"{self._folder}/{id}{SUFFIX}")
         except FileNotFoundError:
-            self._signatures.pop(id, None)
+            del self._signatures[id]
             return None
         self._signatures[id] = _signature_after_reading(status, began_ns)
         return File(content, digest(content), status.st_ctime)

@@ -410,6 +410,21 @@ def test_files_read_before_the_system_had_too_many_open_files_are_not_lost(
         assert titles(other) == {"a": "A", "b": "B"}
 
 
+def test_a_tombstone_removed_while_the_system_had_too_many_open_files_hides_nothing(
+    store, a, tmp_path, fail_to_open, monkeypatch
+):
+    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
+    assert titles(store) == {"a": "A"}
+    delete_bookmark(store, a)
+    assert titles(store) == {}
+    fault = fail_to_open(errno.EMFILE, "a")
+    (tmp_path / "tombstones" / "a.json").unlink()
+    with pytest.raises(Unavailable):
+        store.refresh()
+    fault.undo()
+    assert titles(store) == {"a": "A"}
+
+
 def test_a_collection_without_readable_files_is_unavailable_and_not_empty(
     store, a, tmp_path, fail_to_open, monkeypatch
 ):
