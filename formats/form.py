@@ -17,7 +17,7 @@ _TAG_FIELDS = {
     *(name for name, field in FIELDS.items() if field.is_list),
     "add",
     "remove",
-    "tag_names",  # linkding's name for tags.
+    "tag_names",
 }
 # A form may repeat these fields. Their values are not split at commas.
 _REPEATED_FIELDS = {"tag", "selected"}

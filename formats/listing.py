@@ -191,7 +191,6 @@ def before_offset(address: str, parameters: Sequence[tuple[str, str | int]]) -> 
 
 
 def links_to_pages(address_before_offset: str, offsets: Mapping[str, int]) -> dict[str, str]:
-    """Return the addresses of pages by link relation."""
     links = {}
     for relation, offset in offsets.items():
         links[relation] = f"{address_before_offset}{offset}"

@@ -26,12 +26,11 @@ class Asset:
     media_type: str
     body: bytes
     version: int  # A digest of the body.
-    changed_at: float = 0.0  # Names with a digest make a date needless.
+    changed_at: float = 0.0
 
 
 @functools.cache
 def assets() -> Mapping[str, Asset]:
-    """Return the files by served name."""
     return {served_name(file): _read(file) for file in _MEDIA_TYPES}
 
 

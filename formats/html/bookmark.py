@@ -12,7 +12,6 @@ from storage.index import Entry
 
 
 def write(entry: Entry, view: View) -> Iterator[bytes]:
-    """Write the page of a bookmark; visitors see its values, but no forms."""
     site = view.site
     heading = title_link(entry.bookmark)
     if site.is_visitor:
@@ -59,7 +58,6 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
 
 
 def _with_sent_tags(entry: Entry, sent: BookmarkForm) -> BookmarkForm:
-    """Return the form of a stored bookmark with the sent tags after its own."""
     form = sent.with_stored_values(entry)
     known_tags = set(map(fold, entry.bookmark.tags))
     tags = split_tags(form.text("tags"))

@@ -27,7 +27,7 @@ class ChangedBookmarks(msgspec.Struct):
     failed: list[tuple[Bookmark | None, StorageError]] = []
     ended_by: StorageError | None = None  # Ended the work before all bookmarks were changed.
     unknown_count: int = 0  # The number of bookmarks that may be changed or not.
-    left_count: int = 0  # The number of bookmarks that were not reached.
+    left_count: int = 0
 
     @property
     def is_complete(self) -> bool:
@@ -97,7 +97,6 @@ def _title_or_number(deleted: Sequence[Bookmark]) -> str:
 def _changed_meanwhile_html(
     changes: ChangedBookmarks, site: Site, list_query: str | None
 ) -> str:
-    """Return the values that another client has saved, with buttons."""
     if not changes.changed_meanwhile:
         return ""
     html = "<p>Changed since the page was opened, and left alone:</p>\n"
@@ -147,6 +146,6 @@ def _not_reached_html(changes: ChangedBookmarks) -> str:
     unknown = frame.number_of_bookmarks(changes.unknown_count)
     html = f"<p>{unknown} not known to be {changes.participle}: {reason}</p>\n"
     if changes.left_count:
-        # The reason says that the change may be stored, which is not so here.
+        # The reason says that a change may be stored, but these bookmarks were not reached.
         html += f"<p>{left} left alone after this error.</p>\n"
     return html

@@ -172,7 +172,6 @@ def _as_text(value: str | Sequence[str]) -> str:
 
 
 def texts_of(bookmark: Bookmark) -> dict[str, str]:
-    """Return the values of a bookmark as texts of the form, by field."""
     return {name: _as_text(getattr(bookmark, name)) for name in LABELS}
 
 
@@ -209,14 +208,13 @@ class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """What a form shows beside the fields of the bookmark."""
 
     notes: Mapping[str, Note] = {}  # Notes below fields, by field name.
-    focus: str = ""  # The name of the field that has the focus.
+    focus: str = ""
     quote_checkbox: str = ""  # HTML.
     save_label: str = "Save"
     link_beside_save: str = ""  # HTML.
 
 
 def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) -> str:
-    """Return the HTML of a form that adds or changes a bookmark."""
     if form.id:
         path = f"{site.path}/-/edit/{form.id}"
     else:
@@ -280,7 +278,6 @@ def _rows(name: str, value: str) -> int:
 
 
 def other_value(label: str, value: str) -> Note:
-    """Return a note that shows another value of a field."""
     shown = "<em>nothing</em>"
     if value:
         shown = f'<span dir="auto">{e(value)}</span>'
@@ -321,7 +318,6 @@ def _cancel_link(site: Site, form: BookmarkForm) -> str:
 
 
 def values_html(values: Iterable[tuple[str, str]]) -> str:
-    """Return field names and values as HTML, with labels."""
     rows = ""
     for name, value in values:
         if value and name in LABELS:

@@ -60,7 +60,7 @@ class Problem:
     status: int
     detail: str
     headers: dict[str, str] = field(default_factory=dict)
-    errors: Sequence[tuple[str, str]] = ()  # Wrong fields and reasons.
+    errors: Sequence[tuple[str, str]] = ()
     bookmark_url: str = ""  # The bookmark that already has the uri.
     deleted: str = ""  # When the bookmark was deleted.
     is_outcome_unknown: bool = False  # The change may be stored.
@@ -136,7 +136,6 @@ def detail_html(problem: Problem) -> str:
 
 
 def people_detail(detail: str) -> str:
-    """Return the text of an error in words for people."""
     for beginning, text in _TEXTS_BY_BEGINNING.items():
         if detail.startswith(beginning):
             return text

@@ -93,7 +93,6 @@ def begin_login(title: str, site: Site) -> str:
 
 
 def list_head(title: str, summary: str, controls: str = "") -> str:
-    """Return a heading with a summary and controls beside it."""
     return (
         f'<div class="head">\n<h1>{title}</h1>\n'
         f'<p class="total" role="status">{summary}</p>\n{controls}</div>\n'
@@ -241,7 +240,6 @@ def link_button(label: str, address: str) -> str:
 
 
 def submit_button(label: str, beside: str = "") -> str:
-    """Return a button, with the HTML `beside` it."""
     return f'<p class="buttons"><button class="primary">{label}</button> {beside}</p>\n'
 
 
@@ -355,7 +353,6 @@ def page_numbers(current: int, last: int) -> Sequence[int | None]:
 
 
 def number_of_bookmarks(number: int) -> str:
-    """Return a text such as `1 bookmark`."""
     return number_of(number, "bookmark")
 
 

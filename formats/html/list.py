@@ -256,7 +256,7 @@ def _count_repetitions(entries: Sequence[Entry]) -> int:
     """Return how often the links of all items repeat the filter."""
     repetitions = 0
     for entry in entries:
-        repetitions += len(entry.bookmark.tags)  # Each tag is a link.
+        repetitions += len(entry.bookmark.tags)
         # The edit link has the filter once, but encoded twice, which can double its length.
         repetitions += 2
     return repetitions

@@ -87,7 +87,7 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
-    labels = {"add": "Add", "ask": "Remove"}  # The button "ask" asks first.
+    labels = {"add": "Add", "ask": "Remove"}
     content = tags_field("list-tags", f"Tags for {number}", placeholder="tag, tag")
     content += buttons(labels)
     path = f"{listing.site.path}/-/retag"

@@ -46,7 +46,6 @@ def marker(words: Iterable[str]) -> Escape:
 
 
 def _find(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
-    """Return the start and end of each match."""
     matches = []
     for folded in _fold_in_all_ways(text):
         for word in words:

@@ -62,7 +62,7 @@ def _edited_id(path: str) -> str:
 
 def _notes(problem: Problem) -> dict[str, Note]:
     errors = _error_sentences(problem)
-    if problem.bookmark_url:  # Another bookmark has the address.
+    if problem.bookmark_url:
         errors = {"uri": detail_html(problem)}
     return {name: Note("error", text) for name, text in errors.items()}
 
@@ -99,7 +99,7 @@ def _write_other_number(
     fields: Mapping[str, Any], path: str, problem: Problem, site: Site
 ) -> str:
     """Return the page that asks again after the list has got more or fewer bookmarks."""
-    number = f'{int(fields["expected"]):,}'  # Set by `change_list`.
+    number = f'{int(fields["expected"]):,}'  # The number now, from `change_list`.
     if fields["do"] == "add":
         participle = "added"
         label = f"Add to {number}"

@@ -45,7 +45,6 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 
 
 def _item(entry: Entry, members: Group, site: Site) -> str:
-    """Return a list item; the first one of a group has the group's heading."""
     bookmark = entry.bookmark
     path = e(site.path)
     css_class = ""

@@ -22,7 +22,6 @@ if(!open(url+'&close=1'))location.href=url
 
 
 def introduction(site: Site) -> str:
-    """Return what an empty collection shows."""
     path = e(site.path)
     from_page = bookmarklet(site)
     from_file = import_form(site)

@@ -160,7 +160,6 @@ def write_question(
 def write_removal_question(
     fields: Mapping[str, Any], tags: Sequence[str], count: int, site: Site
 ) -> str:
-    """Return the page that asks before tags are removed from a list."""
     names = ("tag", "tags", "q", "expected", "_list")
     sent = {name: fields[name] for name in names if name in fields}
     hidden = frame.flatten({**sent, "do": "remove"})

@@ -93,7 +93,6 @@ def trash_link(site: Site) -> str:
 def write_not_restored(
     restored: int, saved_again: Sequence[Bookmark], missing: int, site: Site
 ) -> str:
-    """Return the page that tells which bookmarks are not put back."""
     heading = "Not put back"
     if restored:
         heading = f"{number_of_bookmarks(restored)} put back"

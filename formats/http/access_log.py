@@ -46,7 +46,7 @@ class AccessLog:
 
 def _escape(text: str) -> str:
     """Escape characters with which a client could forge log lines."""
-    return ascii(text)[1:-1]  # Without the quotes that `ascii` adds.
+    return ascii(text)[1:-1]
 
 
 def client_address(environ: WSGIEnvironment) -> str:

@@ -92,7 +92,7 @@ def _basic_password(credentials: bytes) -> bytes:
     try:
         decoded = base64.b64decode(credentials, validate=True)
     except binascii.Error:
-        return b""  # Matches no token.
+        return b""
     _user_name, _, password = decoded.partition(b":")
     return password
 
@@ -124,7 +124,6 @@ _LOGIN = re.compile(
 
 
 def make_login(token: bytes) -> str:
-    """Return the value of a new login cookie."""
     login = f"{int(time.time())}.{secrets.token_urlsafe(16)}"
     return f"{login}.{_sign(login, token)}"
 

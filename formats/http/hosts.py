@@ -140,7 +140,7 @@ class HostApplication:
         return replace(
             self.access_control,
             tokens=tokens,
-            base_url=f"//{host}",  # The scheme is that of the request.
+            base_url=f"//{host}",
         )
 
 

@@ -12,8 +12,8 @@ from storage.query import NEWEST_FIRST, Query, require_short
 from storage.search import KEYWORDS, OnlyTags, Search, parse_search
 from storage.store import Store
 
-# linkding shows the tags of flags, such as `unread`, as flags. A bookmark that has no other
-# tags is untagged.
+# linkding shows some tags, such as `unread`, as flags. A bookmark with only such tags is
+# untagged.
 _KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
 _SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 _SORTS = {

@@ -37,7 +37,7 @@ PROFILE: Document = {
     "bookmark_date_display": "relative",
     "bookmark_link_target": "_blank",
     "web_archive_integration": "disabled",
-    "tag_search": "lax",  # A search for `word` also finds the tag `word`.
+    "tag_search": "lax",
     "enable_sharing": False,
     "enable_public_sharing": False,
     "enable_favicons": False,
@@ -122,8 +122,8 @@ def fields_to_store(
 ) -> Fields:
     """Return the fields to store for linkding's JSON. Raises Invalid.
 
-    Notes are stored in the description, and flags as tags. If a client sends only the notes,
-    for example, the stored description keeps its other text.
+    Notes are a part of the stored description, and flags are tags. The parts that a client
+    does not send stay as they are stored.
     """
     fields = {}
     for field, key in _KEY_BY_FIELD.items():

@@ -109,7 +109,6 @@ def _act_on_all(
 def respond_changed(
     changes: ChangedBookmarks, site: Site, list_query: str | None
 ) -> Response:
-    """Respond with a page about the changed bookmarks and those left alone."""
     page = write_changed_bookmarks(changes, site, list_query)
     if changes.unknown_count:
         return respond_page(page, "503 Service Unavailable")

@@ -76,6 +76,5 @@ def _set_security(
 
 @functools.cache
 def _read() -> tuple[bytes, float]:
-    """Return openapi.json and the time of its last change."""
     file = Path(__file__).with_suffix(".json")
     return file.read_bytes(), file.stat().st_mtime

@@ -53,7 +53,6 @@ class Unfinished(Exception):
 
 
 def raise_if_unfinished(report: RetagReport) -> None:
-    """Raise Unfinished if an error has ended a change of tags."""
     if report.error:
         raise Unfinished(report.changed, report.error)
 

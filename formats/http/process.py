@@ -80,7 +80,7 @@ def stop_on_signal(dispatcher: Any, channels: Mapping[int, Any]) -> None:
     signal.sigwait(STOP_SIGNALS)
     deadline = time.monotonic() + STOP_SECONDS
     while time.monotonic() < deadline:
-        time.sleep(0.1)  # Meanwhile, the main thread reads requests that have arrived.
+        time.sleep(0.1)
         if dispatcher.is_idle() and not _is_sending(channels):
             break
     os._exit(0)  # `sys.exit` would end only this thread.

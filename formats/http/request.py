@@ -35,7 +35,6 @@ URI_MISSING_TEXT = f"is required. {SEND_FILES_TEXT}"
 
 
 def query_parameters(request: Request) -> Parameters:
-    """Return the names and values in the query."""
     query = request.environ.get("QUERY_STRING")
     if not query:
         return []
@@ -47,7 +46,6 @@ def query_parameters(request: Request) -> Parameters:
 
 
 def read_form(request: Request, limit: int = MAX_BODY) -> Parameters:
-    """Return the names and values in a form."""
     media_type, parameters = _parse_content_type(request, formats.FORM_TYPES)
     body = _read_body(request, limit)
     if media_type == "multipart/form-data":
@@ -64,7 +62,6 @@ def read_fields(
 
 
 def read_field(request: Request, field: str) -> object:
-    """Return the body as the value of a field."""
     media_type, _ = _parse_content_type(request, formats.FIELD_TYPES, default="text/plain")
     body = _read_body(request)
     if media_type == "application/json":
@@ -191,7 +188,7 @@ def _read_up_to(request: Request, size: int) -> bytes:
     chunks = []
     try:
         while size > 0:
-            chunk = request.environ["wsgi.input"].read(size)  # `read` may return fewer bytes.
+            chunk = request.environ["wsgi.input"].read(size)
             if not chunk:
                 break
             chunks.append(chunk)

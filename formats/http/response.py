@@ -52,7 +52,6 @@ def respond_with(media_type: str, body: bytes, status: str = OK) -> Response:
 
 
 def see_other(url: str) -> Response:
-    """Redirect a browser to the page at `url`."""
     # WSGI servers may require a Content-Type.
     headers = {"Location": url, "Content-Type": "text/plain", "Content-Length": "0"}
     return Response(SEE_OTHER, headers)

@@ -63,7 +63,6 @@ class Service:
         return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:
-        """Return the site as this request sees it."""
         site = self.configured_site or requested_site(request)
         has_login = bool(self.access_control.tokens)
         if self.is_visitor:
@@ -98,7 +97,6 @@ class Route:
 
     @property
     def allow(self) -> str:
-        """The value of the header Allow."""
         methods = {*self.handlers, "OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")

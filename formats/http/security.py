@@ -55,8 +55,8 @@ Credentials = Literal[
     "not needed",  # The service has no tokens, so everybody is the owner.
     "token",  # In `Authorization: Bearer` or `Token`.
     "password",  # A token as the password of HTTP Basic.
-    "cookie",  # The cookie of a login.
-    "wrong",  # A wrong token or password.
+    "cookie",
+    "wrong",
     "missing",
 ]
 
@@ -213,8 +213,7 @@ def _own_origins(requested_origin: str, base_url: str | None) -> list[str]:
     configured = urlsplit(base_url, scheme)  # `//example.com` gets the requested scheme.
     configured_origin = f"{configured.scheme}://{configured.netloc}"
     if host == configured.netloc:
-        # Accept only the configured scheme: if it is https, an attacker in the network can still
-        # forge pages of this host with http.
+        # With http in place of https, an attacker in the network could forge pages of this host.
         return [configured_origin]
     # A proxy may replace the host that the browser requested.
     return [configured_origin, requested_origin]

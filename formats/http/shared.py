@@ -29,7 +29,6 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    """Return the first web address in a text, or ""."""
     match = _ADDRESS.search(text)
     if not match:
         return ""

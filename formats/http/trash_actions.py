@@ -32,7 +32,7 @@ def show_trash(service: Service, request: Request) -> Response:
 class _Results(msgspec.Struct):
     new_ids: list[str] = []
     conflicting_ids: list[str] = []  # Bookmarks with the address of a deleted one.
-    missing_count: int = 0  # The number of bookmarks that were not in the trash.
+    missing_count: int = 0
 
 
 @form_handler(write_not_done)

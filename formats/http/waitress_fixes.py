@@ -53,10 +53,10 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
 class GuardedChannel(HTTPChannel):  # type: ignore[misc]
     parser_class = GuardedParser
     request_started_at = 0.0
-    request_size = 0  # The bytes that have arrived.
+    request_size = 0
 
     def received(self, data: bytes) -> object:
-        if self.request is None:  # A new request begins.
+        if self.request is None:
             self.request_started_at = time.time()
             self.request_size = 0
         self.request_size += len(data)
