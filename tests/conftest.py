@@ -159,11 +159,9 @@ class Service:
         command = [sys.executable, str(program), "serve", "--data", str(data)]
         self.data = data
         self.process = subprocess.Popen(
-            [*command, "--listen", "127.0.0.1:0", *options],
-            stderr=subprocess.PIPE,
-            text=True,
+            [*command, "--listen", "127.0.0.1:0", *options], stderr=subprocess.PIPE, text=True,
             env={**os.environ, **environment},
-        )
+        )  # fmt: skip
         self.log: list[str] = []
         self.address = self._address()
 

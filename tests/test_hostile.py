@@ -37,11 +37,9 @@ ONE = Bookmark(
     tags=("x", "y z"), created="2024-01-01T00:00:00Z", modified="2024-02-01T00:00:00Z",
 )  # fmt: skip
 EACH = settings(
-    deadline=None,
-    derandomize=True,
-    max_examples=20,
+    deadline=None, derandomize=True, max_examples=20,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+)  # fmt: skip
 
 
 def check_netscape(text):

@@ -208,11 +208,9 @@ def test_only_a_right_bearer_token_exempts_from_the_cross_site_check(client, pub
 
 def test_another_site_gets_no_permission_to_read_or_to_send_a_token(app, a, data):
     headers = {
-        "Origin": "https://a.example",
-        "Sec-Fetch-Site": "cross-site",
-        "Access-Control-Request-Method": "PUT",
-        "Access-Control-Request-Headers": "authorization",
-    }
+        "Origin": "https://a.example", "Sec-Fetch-Site": "cross-site",
+        "Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "authorization",
+    }  # fmt: skip
     responses = [app.get(path, headers=headers, status=200) for path in ("/", "/a", "/feed")]
     other = webtest.TestApp(make_app(data.parent / "other", token=TOKEN))
     responses.append(other.options("/a", headers=headers, status=401))

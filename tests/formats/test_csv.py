@@ -176,18 +176,15 @@ def test_the_rows_after_a_misplaced_quote_are_read(rows, outcomes):
     assert lines_and_outcomes(f"url,title\n{rows}\n") == outcomes
 
 
-@pytest.mark.parametrize(
-    "row, title, tags",
-    [
-        ('a:1,"open,x', "open,x", []),
-        ('a:1,"x"y,z', "xy", ["z"]),
-        ('a:1,T,"a"b,c"', "T", ["ab"]),
-        ('"a:1","My "best" page","z"', 'My best" page"', ["z"]),
-        (' a:1 ,"x"y', "xy", []),
-        ('"a:1 ","x"y', "xy", []),
-        ('"a:1","x" , z', "x", ["z"]),
-    ],
-)
+@pytest.mark.parametrize("row, title, tags", [
+    ('a:1,"open,x', "open,x", []),
+    ('a:1,"x"y,z', "xy", ["z"]),
+    ('a:1,T,"a"b,c"', "T", ["ab"]),
+    ('"a:1","My "best" page","z"', 'My best" page"', ["z"]),
+    (' a:1 ,"x"y', "xy", []),
+    ('"a:1 ","x"y', "xy", []),
+    ('"a:1","x" , z', "x", ["z"]),
+])  # fmt: skip
 def test_a_misplaced_quotation_mark_costs_no_bookmark_and_is_named(app, row, title, tags):
     body = f"url,title,tags\n{row}\na:2,2,2\n".encode()
     report = app.post("/-/import", body, {"Content-Type": "text/csv"}).json

@@ -50,14 +50,9 @@ DATES = st.one_of(
 )
 VALUES = st.fixed_dictionaries(
     {
-        "id": st.from_regex(ID, fullmatch=True),
-        "uri": URIS,
-        "title": TEXTS,
-        "description": TEXTS,
-        "tags": st.lists(TAGS.filter(bool), max_size=4),
-        "created": DATES,
-        "modified": DATES,
-    }
+        "id": st.from_regex(ID, fullmatch=True), "uri": URIS, "title": TEXTS, "description": TEXTS,
+        "tags": st.lists(TAGS.filter(bool), max_size=4), "created": DATES, "modified": DATES,
+    }  # fmt: skip
 )
 
 

@@ -34,11 +34,9 @@ def validate(tmp_path):
 
     def validate(document):
         result = subprocess.run(
-            ["xmllint", "--nonet", "--noout", "--valid", "-"],
-            input=document,
-            capture_output=True,
+            ["xmllint", "--nonet", "--noout", "--valid", "-"], input=document, capture_output=True,
             env={**os.environ, "XML_CATALOG_FILES": str(catalog)},
-        )
+        )  # fmt: skip
         return result.returncode, result.stderr.decode()
 
     return validate

@@ -41,13 +41,9 @@ def upgrade_command(installed):
 def run(*command, cwd=None, **environment):
     path = f"{TOOLS}:{os.environ['PATH']}"
     process = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=300,
         env={**os.environ, "PATH": path, **environment},
-    )
+    )  # fmt: skip
     assert process.returncode == 0, process
     return process.stdout
 
@@ -127,11 +123,9 @@ def serving(*command, folder, **environment):
     log = folder / "log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            [*map(str, command), *options],
-            cwd=folder,
-            stderr=stderr,
+            [*map(str, command), *options], cwd=folder, stderr=stderr,
             env={**os.environ, **environment},
-        )
+        )  # fmt: skip
 
     def address():
         assert process.poll() is None, log.read_text()

@@ -180,13 +180,10 @@ ANSWER = (
 ).replace("arguments[0]", "`%s`")
 
 
-@pytest.mark.parametrize(
-    "page, text",
-    [
-        ("<main><div class='notice alert'><p>Busy.</p></div></main>", "Busy."),
-        ("<h1>503</h1><p>The proxy has no server.</p>", "may be done or not"),
-    ],
-)
+@pytest.mark.parametrize("page, text", [
+    ("<main><div class='notice alert'><p>Busy.</p></div></main>", "Busy."),
+    ("<h1>503</h1><p>The proxy has no server.</p>", "may be done or not"),
+])  # fmt: skip
 def test_a_form_that_is_not_done_is_not_sent_again(browser, page, text):
     add(browser, 2)
     browser.open()

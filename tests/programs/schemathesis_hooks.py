@@ -12,15 +12,11 @@ WORD = st.text("abcdefghijklmnopqrstuvwxyzäöüßñ日本語 <>&'\"=+-@", min_s
     lambda text: text.strip() or "x"
 )
 BOOKMARK = st.builds(
-    Bookmark,
-    id=st.from_regex("x[a-z0-9_-]{0,9}", fullmatch=True),
-    uri=st.from_regex("https://[a-z]{1,9}[.]example/[!-~]{0,20}", fullmatch=True),
-    title=WORD,
-    description=WORD,
-    tags=st.lists(WORD, max_size=3, unique_by=str.lower).map(tuple),
-    created=DATE,
+    Bookmark, id=st.from_regex("x[a-z0-9_-]{0,9}", fullmatch=True),
+    uri=st.from_regex("https://[a-z]{1,9}[.]example/[!-~]{0,20}", fullmatch=True), title=WORD,
+    description=WORD, tags=st.lists(WORD, max_size=3, unique_by=str.lower).map(tuple), created=DATE,
     modified=DATE,
-)
+)  # fmt: skip
 
 
 def documents(name: str, lists: st.SearchStrategy) -> st.SearchStrategy[bytes]:

@@ -35,13 +35,9 @@ def run(tmp_path):
     def run(command, address):
         process = subprocess.run(
             ["bash", "-c", command.replace(DOCUMENTED_ADDRESS, address.removeprefix("http://"))],
-            cwd=tmp_path,
-            stdin=keyboard,
-            capture_output=True,
-            text=True,
-            timeout=60,
+            cwd=tmp_path, stdin=keyboard, capture_output=True, text=True, timeout=60,
             env={**os.environ, "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
-        )
+        )  # fmt: skip
         assert process.returncode == 0, process
         return process.stdout
 

@@ -88,20 +88,17 @@ def assert_linear(format, make_data):
     assert times[1] < 8 * times[0] + 0.1
 
 
-@pytest.mark.parametrize(
-    "format, begin, part",
-    [
-        ("text", b"- ", b"[](x)"),
-        ("text", b"- [a](b:c) <!-- TAGS: ", b"[](x) a,"),
-        ("text", b"- " + b"[](x)" * 10_000 + b" <!-- TAGS: ", b"ab,"),
-        ("text", b"# " + b"ab," * 100 + b"\n", b"[](x)"),
-        ("text", b"- [a](b:c) [d](e:f) ", b"a://b "),
-        ("text", b"a://b ", b'"a" '),
-        ("text", b"a://b\tc\t", b"ab,"),
-        ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"\n"),
-        ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"a=\n"),
-    ],
-)
+@pytest.mark.parametrize("format, begin, part", [
+    ("text", b"- ", b"[](x)"),
+    ("text", b"- [a](b:c) <!-- TAGS: ", b"[](x) a,"),
+    ("text", b"- " + b"[](x)" * 10_000 + b" <!-- TAGS: ", b"ab,"),
+    ("text", b"# " + b"ab," * 100 + b"\n", b"[](x)"),
+    ("text", b"- [a](b:c) [d](e:f) ", b"a://b "),
+    ("text", b"a://b ", b'"a" '),
+    ("text", b"a://b\tc\t", b"ab,"),
+    ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"\n"),
+    ("opera", b"Opera Hotlist version 2.0\n#URL\n", b"a=\n"),
+])  # fmt: skip
 def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, part):
     data = begin + part * (60_000 // len(part))
     assert memory_to_read(format, data) < 50 * len(data)

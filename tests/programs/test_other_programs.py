@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,43 +24,28 @@ FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 SHAARLI = Path("/usr/share/php/Shaarli/NetscapeBookmarkParser/autoload.php")
 
 HOSTILE = "https://b.example/?q=<&>\"'#<>"
+ENCODED = "https://c.example/שלום/ü?q=😀"
 MODIFIED_BEFORE_CREATED = "https://f.example/"
 BOOKMARKS = [
-    {
-        "uri": "https://a.example/?a=1&copy=2&lt=4&amp;b&quot;",
-        "title": "\"quotes\" & 'more' <b>&amp;</b> &copy &#65;",
-        "description": 'One\n<DT><A HREF="x:y">no</A>\n\n"Four" & &amp; \'four\' [x]',
-        "tags": ["b c", 'say "Hi"', "R&D", "<&>'"],
-        "created": "2001-02-03T04:05:06Z",
-        "modified": "2026-07-08T09:10:11Z",
-    },
+    {"uri": "https://a.example/?a=1&copy=2&lt=4&amp;b&quot;",
+     "title": "\"quotes\" & 'more' <b>&amp;</b> &copy &#65;",
+     "description": 'One\n<DT><A HREF="x:y">no</A>\n\n"Four" & &amp; \'four\' [x]',
+     "tags": ["b c", 'say "Hi"', "R&D", "<&>'"],
+     "created": "2001-02-03T04:05:06Z", "modified": "2026-07-08T09:10:11Z"},
     {"uri": HOSTILE, "title": "=1+1", "tags": ["lone tag"], "created": "1970-01-01T00:00:00Z"},
-    {
-        "uri": "https://c.example/שלום/ü?q=😀",
-        "title": "😀 שלום \u202e reversed\u202c \u2028 é",
-        "description": "😀 \u2028 שלום",
-        "tags": ["שלום", "😀", "Ünïcode"],
-        "created": "1970-01-01T00:00:01Z",
-        "modified": "2001-01-01T00:00:00Z",
-    },
-    {
-        "uri": "javascript:alert('<b>&amp;\"')",
-        "title": "</A></DL> --> <!-- a > b < c",
-        "description": "</DL>",
-    },
+    {"uri": ENCODED, "title": "😀 שלום \u202e reversed\u202c \u2028 é",
+     "description": "😀 \u2028 שלום", "tags": ["שלום", "😀", "Ünïcode"],
+     "created": "1970-01-01T00:00:01Z", "modified": "2001-01-01T00:00:00Z"},
+    {"uri": "javascript:alert('<b>&amp;\"')", "title": "</A></DL> --> <!-- a > b < c",
+     "description": "</DL>"},
     {"uri": "https://e.example/", "created": "1969-12-31T23:59:59Z"},
-    {
-        "uri": MODIFIED_BEFORE_CREATED,
-        "created": "2026-01-01T00:00:00Z",
-        "modified": "2001-01-01T00:00:00Z",
-    },
-]
+    {"uri": MODIFIED_BEFORE_CREATED, "created": "2026-01-01T00:00:00Z",
+     "modified": "2001-01-01T00:00:00Z"},
+]  # fmt: skip
 # The same addresses as browsers serialize them (https://url.spec.whatwg.org/).
 BROWSER_URIS = {
     HOSTILE: "https://b.example/?q=%3C&%3E%22%27#%3C%3E",
-    "https://c.example/שלום/ü?q=😀": (
-        "https://c.example/%D7%A9%D7%9C%D7%95%D7%9D/%C3%BC?q=%F0%9F%98%80"
-    ),
+    ENCODED: "https://c.example/%D7%A9%D7%9C%D7%95%D7%9D/%C3%BC?q=%F0%9F%98%80",
 }
 
 
@@ -99,10 +85,9 @@ def run(tmp_path):
     def run(*command):
         with (tmp_path / "log").open("wb") as log:
             environment = os.environ | {"HOME": str(home), "XDG_DATA_HOME": str(home)}
-            processes.append(
-                subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
-            )
-        return processes[-1]
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=home)
+        processes.append(process)
+        return process
 
     yield run
     for process in processes:
@@ -117,15 +102,11 @@ def stop(process, signal_number=signal.SIGTERM):
 
 # --- Firefox ---
 
-FIREFOX_SETTINGS = {
-    "browser.places.importBookmarksHTML": True,
-    "browser.shell.checkDefaultBrowser": False,
-    "browser.aboutwelcome.enabled": False,
-    "datareporting.policy.dataSubmissionEnabled": False,
-    "app.normandy.enabled": False,
-    "network.captive-portal-service.enabled": False,
-    "network.connectivity-service.enabled": False,
-}
+FIREFOX_DISABLED = [
+    "browser.shell.checkDefaultBrowser", "browser.aboutwelcome.enabled", "app.normandy.enabled",
+    "datareporting.policy.dataSubmissionEnabled", "network.captive-portal-service.enabled",
+    "network.connectivity-service.enabled",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -133,7 +114,8 @@ def firefox(file, stored, run, tmp_path):
     require(["Firefox"] if FIREFOX is None else [])
     profile = tmp_path / "profile"
     profile.mkdir()
-    settings = FIREFOX_SETTINGS | {"browser.bookmarks.file": str(file)}
+    settings = dict.fromkeys(FIREFOX_DISABLED, False)
+    settings |= {"browser.places.importBookmarksHTML": True, "browser.bookmarks.file": str(file)}
     lines = (f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in settings.items())
     (profile / "user.js").write_text("".join(lines))
     process = run(FIREFOX, "--headless", "--no-remote", "--profile", str(profile))
@@ -174,23 +156,17 @@ def count_in_firefox(profile, copy):
 
 
 def query(database, sql):
-    connection = sqlite3.connect(database)
-    try:
+    with closing(sqlite3.connect(database)) as connection:
         return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
 
 
 def read_firefox(places):
     """Return the title, both dates in microseconds and the tags of each bookmark, by uri."""
-    rows = query(
-        places,
-        """
+    rows = query(places, """
         SELECT p.url, b.title, b.dateAdded, b.lastModified, f.title, f.parent = r.id
         FROM moz_bookmarks b JOIN moz_places p ON p.id = b.fk
         JOIN moz_bookmarks f ON f.id = b.parent JOIN moz_bookmarks r ON r.guid = 'tags________'
-        """,
-    )
+    """)  # fmt: skip
     return {
         uri: (title, created, modified, {tag for u, *_, tag, is_tag in rows if is_tag and u == uri})
         for uri, title, created, modified, _, is_tag in rows

@@ -202,15 +202,12 @@ def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy,
     assert "guess" not in log
 
 
-@pytest.mark.parametrize(
-    "options, token, is_warned",
-    [
-        (("--listen", "0.0.0.0:0"), "é" * 15, True),
-        (("--listen", "0.0.0.0:0"), "x" * 16, False),
-        (("--base-url", "https://marks.example"), "x" * 15, True),
-        ((), "x" * 15, False),
-    ],
-)
+@pytest.mark.parametrize("options, token, is_warned", [
+    (("--listen", "0.0.0.0:0"), "é" * 15, True),
+    (("--listen", "0.0.0.0:0"), "x" * 16, False),
+    (("--base-url", "https://marks.example"), "x" * 15, True),
+    ((), "x" * 15, False),
+])  # fmt: skip
 def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
     serve, options, token, is_warned
 ):

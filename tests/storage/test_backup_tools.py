@@ -50,13 +50,10 @@ class Archive:
     def _run(self, command, folder, *statuses):
         passwords = {"RESTIC_PASSWORD": "secret", "BORG_PASSPHRASE": "secret"}
         result = subprocess.run(
-            ["bash", "-c", command.replace("/backup", str(self._folder))],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
+            ["bash", "-c", command.replace("/backup", str(self._folder))], cwd=folder,
+            capture_output=True, text=True, timeout=60,
             env={**os.environ, "HOME": str(self._folder), **passwords},
-        )
+        )  # fmt: skip
         assert result.returncode in (statuses or (0,)), result
 
 

@@ -150,11 +150,9 @@ REWRITES = {
 
 def members(content):
     return json.loads(
-        content.removeprefix(b"\xef\xbb\xbf"),
-        object_pairs_hook=list,
-        parse_int=lambda digits: f"int {digits}",
-        parse_float=lambda digits: f"float {digits}",
-    )
+        content.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=list,
+        parse_int=lambda digits: f"int {digits}", parse_float=lambda digits: f"float {digits}",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("id", ["later", "mixed"])

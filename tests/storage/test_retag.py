@@ -73,16 +73,13 @@ def set_fields(store, id, **fields):
     put_bookmark(store, update(entry.bookmark, clean(fields)), entry)
 
 
-@pytest.mark.parametrize(
-    "theirs, tags",
-    [
-        ({"title": "Theirs"}, ("new",)),
-        ({"tags": ["first", "old", "last"]}, ("first", "new", "last")),
-        # It is no longer selected.
-        ({"tags": ["mine"]}, ("mine",)),
-        ({"title": "other"}, ("old",)),
-    ],
-)
+@pytest.mark.parametrize("theirs, tags", [
+    ({"title": "Theirs"}, ("new",)),
+    ({"tags": ["first", "old", "last"]}, ("first", "new", "last")),
+    # It is no longer selected.
+    ({"tags": ["mine"]}, ("mine",)),
+    ({"title": "other"}, ("old",)),
+])  # fmt: skip
 def test_what_another_client_changes_meanwhile_stays(store, other, meanwhile, theirs, tags):
     fill(store, 2)
     meanwhile(lambda: set_fields(other, "b1", **theirs))
