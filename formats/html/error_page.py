@@ -21,7 +21,7 @@ _HEADINGS: Mapping[int, str] = {
     413: "This is too large",
     422: "Something needs a correction",
 }
-_STATUSES_WITH_LINKS = (400, 404, 410)  # The pages have links for the owner.
+_STATUSES_WITH_UNREAD_LINK = (400, 404, 410)
 # The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # People read these texts in place of the detail of a problem.
@@ -97,7 +97,7 @@ class Problem:
 def write_problem(problem: Problem, site: Site) -> bytes:
     # Another site may have caused the error, so the page must not show how many are unread.
     unread: int | None = 0
-    if problem.status in _STATUSES_WITH_LINKS and not site.is_visitor:
+    if problem.status in _STATUSES_WITH_UNREAD_LINK and not site.is_visitor:
         unread = None
     site = replace(site, count_unread=lambda: unread)
     main = problem_html(problem)

@@ -16,15 +16,11 @@ _ENCODED_OR_CHARACTER = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 
 class _FoldedText(NamedTuple):
-    """A folded text, and where its characters come from.
+    """A folded text, and where its characters come from in the original text."""
 
-    `Æx` is folded to `aex`. In `Æx`, these three characters start at 0, 0 and 1, and end at
-    1, 1 and 2.
-    """
-
-    text: str
-    starts: Sequence[int]
-    ends: Sequence[int]
+    text: str  # `aex` for the original `Æx`.
+    starts: Sequence[int]  # 0, 0, 1
+    ends: Sequence[int]  # 1, 1, 2
 
 
 def marker(words: Iterable[str]) -> Escape:

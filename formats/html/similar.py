@@ -80,7 +80,7 @@ def _keep_button(entry: Entry, members: Group, path: str) -> str:
 
 
 def _address(uri: str) -> str:
-    """Return a link to a uri, with marks around all but the common part."""
+    """Return a link to a uri, with marks where similar uris differ."""
     shown_uri = cut(uri, MAX_URI_CHARACTERS)
     before, common, after = shown_uri.partition(similar_key(uri))
     if common:

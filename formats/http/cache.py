@@ -56,8 +56,7 @@ class ResponseCache:
         cached = self._responses.get(key)
         if cached and not self.store.has_changed(cached.change_count):
             return cached.response
-        # Read the count before the response is made: if the store changes meanwhile, the next
-        # request finds another count and makes a new response.
+        # Read the count first: if the store changes meanwhile, the response must count as old.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))

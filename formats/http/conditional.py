@@ -44,8 +44,7 @@ def respond(
     tag = _entity_tag(request, format, resource, field)
     if not format.is_page:
         return _respond_with_tag(request, format, resource, chunks, tag)
-    # A page also shows facts about other bookmarks, such as the number of unread ones, so its
-    # entity tag has a digest of the page.
+    # Other bookmarks can change a page, so its entity tag has a digest of the page.
     page = b"".join(chunks)
     tag += "-" + blake2b(page, digest_size=8).hexdigest()
     return _respond_with_tag(request, format, resource, [page], tag)

@@ -21,8 +21,7 @@ LOGIN_SECONDS = 365 * 24 * 3600
 
 
 def warn_of_readable_tokens(file: str) -> None:
-    """Log a warning if other users can read a token file."""
-    with suppress(OSError):  # Reading an unreadable file reports the error.
+    with suppress(OSError):  # The caller reports an unreadable file.
         if os.stat(file).st_mode & 0o077:
             warn_once(f"Other users can read the tokens: chmod 600 {file}")
 

@@ -69,7 +69,7 @@ def _apply_button(
 
 
 def _raise_if_nothing_done(changes: ChangedBookmarks) -> None:
-    """Raise an error to show the form again, unless there is something else to report."""
+    """Raise the first error if no bookmark was changed, so that the form is shown again."""
     if changes.done:
         return
     if changes.ended_by:

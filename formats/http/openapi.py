@@ -11,8 +11,7 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# These schemas get all fields of a bookmark. In openapi.json, they have only what differs from
-# the schemas of the fields.
+# These schemas get all fields of a bookmark. openapi.json has only what is special to them.
 _SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",

@@ -37,8 +37,7 @@ def show_add(service: Service, request: Request) -> Response:
     view = service.view(request, query_parameters(request))
     values = view.values
     if "description" not in values:
-        # Without a description, the values come from a phone's share menu: the bookmarklet
-        # always sends a description.
+        # The bookmarklet always sends a description, but the share menu of a phone sends none.
         values |= read_shared(values)
     form = BookmarkForm.read(values | {"tags": split_tags(values.get("tags", ""))})
     existing = service.store.holder(form.text("uri"))

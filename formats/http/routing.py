@@ -41,7 +41,7 @@ class Service:
 
     folder: Path
     access_control: AccessControl
-    configured_site: Site | None  # If None, each request has the address.
+    configured_site: Site | None  # If None, the address is that of each request.
     open_caches: Callable[[], Caches]
     is_visitor: bool
     _caches: Caches | None = None

@@ -103,7 +103,6 @@ class AccessControl:
             raise HTTPError(401, _UNAUTHORIZED_TEXT, WWW_Authenticate=_challenge(environ))
 
     def _check_host(self, request: Request, host: str | None) -> None:
-        """Refuse a host name that may come from DNS rebinding."""
         # DNS rebinding abuses browsers, which always send Host.
         if host and not _is_own_host(host, self.base_url):
             detail = _UNKNOWN_HOST_TEXT.format(scheme=request.scheme, host=host)

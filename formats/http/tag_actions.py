@@ -105,7 +105,6 @@ def _count_bookmarks(store: Store, tags: Sequence[str]) -> list[tuple[str, int]]
 
 
 def _results(report: RetagReport) -> dict[str, int]:
-    """Return the numbers for the notice above the list."""
     results = {"changed": report.changed}
     if report.failed:
         results["failed"] = len(report.failed)

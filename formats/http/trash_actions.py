@@ -63,8 +63,8 @@ def _respond_not_restored(service: Service, site: Site, results: _Results) -> Re
 
 def _restore_all(store: Store, ids: list[str]) -> _Results:
     results = _Results()
-    # A restored bookmark gets a new, higher id, and lists show the highest id first. The first
-    # bookmark is restored last to be the first one again.
+    # Restored bookmarks get new ids, and lists show the highest id first. The first bookmark is
+    # restored last to be the first one in lists.
     for outcome in change_in_batches(store, reversed(ids), trash.restore):
         match outcome:
             case Done(_, entry):

@@ -62,8 +62,8 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
         self.request_size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes a connection whose last activity is long ago. The bytes of a slow
-            # request count as activity at the time when they were due, so waitress closes it.
+            # The last activity of a slow request is when its bytes were due, so that waitress
+            # closes the connection as idle.
             due_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
             self.last_activity = min(time.time(), due_at)
         return result
