@@ -114,7 +114,6 @@ def _changed_meanwhile_html(
 
 
 def _failed_html(changes: ChangedBookmarks, site: Site) -> str:
-    """Return links to the failed bookmarks, grouped by reason."""
     bookmarks_by_reason: dict[str, list[Bookmark | None]] = {}
     for bookmark, error in changes.failed:
         reason = _reason(error)
@@ -136,7 +135,6 @@ def _reason(error: StorageError) -> str:
 
 
 def _not_reached_html(changes: ChangedBookmarks) -> str:
-    """Return the numbers of bookmarks that an error kept from being changed."""
     if not changes.ended_by:
         return ""
     reason = e(people_detail(str(changes.ended_by)))

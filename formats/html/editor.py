@@ -285,7 +285,6 @@ def other_value(label: str, value: str) -> Note:
 
 
 def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
-    """Return checkboxes for tags of bookmarks with the same host."""
     uri = form.text("uri")
     tags_in_form = {UNREAD, *map(fold, split_tags(form.text("tags")))}
     unused = [tag for tag in site.find_host_tags(uri) if fold(tag) not in tags_in_form]
@@ -300,7 +299,6 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
 
 
 def quote_checkbox(sent_description: str, is_checked: bool) -> str:
-    """Return a checkbox that adds the description to the stored one."""
     checked = " checked" if is_checked else ""
     shown = e(cut(sent_description, _MAX_QUOTE_CHARACTERS))
     return (

@@ -127,7 +127,6 @@ def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
 
 
 def detail_html(problem: Problem) -> str:
-    """Return the detail of a problem as HTML, in words for people."""
     if problem.deleted:
         return f"It was deleted on {date_html(problem.deleted)}."
     if problem.status in _TEXTS_FOR_PEOPLE:

@@ -180,7 +180,6 @@ dir="auto" placeholder="Search" autocomplete="off" data-completes="search"></div
 
 
 def _search_parameters(listing: Listing | None) -> Parameters:
-    """Return the filter and the order that the search form starts with."""
     if listing is None:
         return []
     filter = listing.filter
@@ -244,7 +243,6 @@ def submit_button(label: str, beside: str = "") -> str:
 
 
 def field_note(id: str, note: Note) -> tuple[str, str]:
-    """Return the attributes of an input, and the HTML of its note."""
     if not note.html:
         return "", ""
     note_id = f"{id}-{note.css_class}"
@@ -364,7 +362,6 @@ def number_of(number: int, noun: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text, cut to `limit` characters and `…`."""
     if len(text) <= limit:
         return text
     return text[:limit].rstrip() + "…"

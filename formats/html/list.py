@@ -102,7 +102,6 @@ def _total(listing: Listing) -> str:
 
 
 def _heading(listing: Listing) -> str:
-    """Return the heading: the filter, with links that remove its parts."""
     if listing.has_long_filter or not listing.filter:
         title = e(cut(_title(listing), frame.MAX_HEADING_CHARACTERS))
         return f"<h1>{title}</h1>\n"
@@ -120,7 +119,6 @@ def _heading(listing: Listing) -> str:
 
 
 def _chip(part: tuple[str, str], html: str, listing: Listing, is_linked: bool) -> str:
-    """Return a part of the filter as HTML, with a link that removes it."""
     if not is_linked:
         return f'<span class="chip">{html}</span>\n'
     others = [parameter for parameter in listing.filter if parameter != part]

@@ -25,7 +25,6 @@ CHECKED = (
 def tags_field(
     id: str, label: str, value: str = "", error: str = "", placeholder: str = ""
 ) -> str:
-    """Return a text field for tags, with the HTML `error` below it."""
     attributes, note = field_note(id, Note("error", error))
     # script.js adds suggestions to the <div>.
     return f"""\
@@ -69,7 +68,6 @@ def bar(listing: Listing) -> str:
 
 
 def retag_menu(listing: Listing) -> str:
-    """Return the forms that change the tags of a whole filtered list."""
     total = listing.selection.total
     if not listing.linked_filter or not total or listing.site.is_visitor:
         return ""

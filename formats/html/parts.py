@@ -44,7 +44,6 @@ def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
 
 
 def page_link(bookmark: Bookmark, site: Site) -> str:
-    """Return the title as a link to the page of the bookmark."""
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     return f'<a href="{e(site.path)}/{bookmark.id}"><bdi>{title}</bdi></a>'
 

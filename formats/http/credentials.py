@@ -75,7 +75,6 @@ def encode_tokens(token: str | Sequence[str] | None) -> tuple[bytes, ...]:
 
 
 def has_token(authorization: str, tokens: Sequence[bytes]) -> bool:
-    """Return whether an Authorization header has one of the tokens."""
     scheme, _, credentials = authorization.partition(" ")
     # WSGI headers are decoded as Latin-1.
     sent = credentials.strip().encode("latin-1", "replace")

@@ -277,7 +277,6 @@ def _respond(document: Document, status: str = OK) -> Response:
 
 
 def respond_problem(request: Request, error: Exception, site: Site) -> Response:
-    """Return an error response as linkding writes it."""
     problem = problem_of(request, error, site)
     document = shapes.problem_document(problem)
     problem.status = shapes.LINKDING_STATUS_BY_STATUS.get(problem.status, problem.status)

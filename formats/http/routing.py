@@ -103,7 +103,6 @@ class Route:
         return ", ".join(sorted(methods))
 
     def match(self, path: str) -> dict[str, str] | None:
-        """Return the values of the variables, or None for another path."""
         if match := self._pattern.fullmatch(path):
             return match.groupdict()
         return None
