@@ -91,14 +91,19 @@ def test_a_phone_shows_all_controls_of_the_page_of_tags(browser, filled):
     assert browser.driver.execute_script(script, label) >= 0
 
 
-def test_on_a_phone_similar_bookmarks_are_as_low_as_those_of_the_list(browser):
+def test_on_a_phone_the_tags_of_a_similar_bookmark_are_whole_above_its_buttons(browser):
     browser.use_screen(390)
     for uri in ("http://a.example/page", "https://a.example/page"):
         browser.post(uri, title="The same page", tags=["reference", "web", "a longer tag"])
     browser.open("/-/similar")
     item = browser.all(".list > li")[1]
-    assert item.size["height"] <= 86
+    assert item.size["height"] <= 106
     keep = browser.find(".list .actions button")
+    tags = browser.find(".list .tags")
+    assert tags.rect["y"] + 20 < keep.rect["y"]
+    script = "return arguments[0].scrollWidth - arguments[0].clientWidth"
+    assert tags.text == "#reference #web #a longer tag"
+    assert browser.driver.execute_script(script, tags) == 0
     assert abs(browser.find(".list .actions a").rect["x"] - right(keep) - 24) <= 1
     assert right(browser.all(".list .actions a")[1]) <= 374
 
