@@ -149,13 +149,7 @@ def lock_folder(
 
 
 class Service:
-    def __init__(
-        self,
-        data: Path,
-        *options: str,
-        program: Path = ROOT / "bookmarks.py",
-        **environment: str,
-    ) -> None:
+    def __init__(self, data: Path, *options: str, program=ROOT / "bookmarks.py", **environment):
         command = [sys.executable, str(program), "serve", "--data", str(data)]
         self.data = data
         self.process = subprocess.Popen(
@@ -166,7 +160,6 @@ class Service:
         self.address = self._address()
 
     def _address(self) -> str:
-        assert self.process.stderr is not None
         for line in self.process.stderr:
             self.log.append(line)
             if match := re.search(r"http://[\d.]+:\d+", line):
@@ -180,7 +173,6 @@ class Service:
     def stop(self, how: int = signal.SIGTERM) -> int:
         self.process.send_signal(how)
         status = self.process.wait(timeout=60)
-        assert self.process.stderr is not None
         self.log += self.process.stderr.readlines()
         self.process.stderr.close()
         return status

@@ -54,10 +54,6 @@ def post_multipart(app, *parts, status):
     return app.request("/-/import", status=status, **options).json
 
 
-def import_entries(app):
-    return post_file(app, "json", json.dumps(ENTRIES).encode())
-
-
 def place(entry):
     assert len({"line", "path"} & entry.keys()) == 1
     return entry.get("line") or entry["path"]
@@ -76,7 +72,7 @@ def other(tmp_path):
 
 @pytest.mark.parametrize("name", COMPLETE)
 def test_an_exported_file_is_imported_without_loss(app, other, name):
-    report = import_entries(app)
+    report = post_file(app, "json", json.dumps(ENTRIES).encode())
     numbers = {"created": 3, "updated": 0, "unchanged": 0, "ignored": 0, "skipped": 0, "noted": 0}
     assert report == numbers | {"entries": [], "not_read": {}}
     exported = app.get(f"/?format={name}").body

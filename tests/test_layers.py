@@ -11,13 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PATHS = [ROOT / "bookmarks.py", *ROOT.glob("storage/**/*.py"), *ROOT.glob("formats/**/*.py")]
-
-
-def module_name(path):
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-MODULES = {module_name(path): path for path in PATHS}
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PATHS
+}
 # The lowest first. `formats.*` is the representations, of which those of pages are in formats/html.
 LAYERS = (
     "storage", "formats.*", "formats.imports", "formats", "formats.http", "formats.serving",

@@ -469,9 +469,7 @@ def test_a_malformed_or_large_body_another_host_and_site_are_refused_with_the_re
 
 
 @pytest.mark.parametrize("code, status", [(errno.ENOSPC, 507), (errno.EIO, 503), (0, 500)])
-def test_a_failed_write_or_lock_has_a_detail(
-    app, post, monkeypatch, lock_folder, code, status
-):
+def test_a_failed_write_or_lock_has_a_detail(app, post, monkeypatch, lock_folder, code, status):
     def fail(*arguments):
         raise OSError(code, os.strerror(code)) if code else ZeroDivisionError
 

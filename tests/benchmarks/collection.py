@@ -26,14 +26,11 @@ def make(data: Path, count: int) -> Path:
     chance = random.Random(1)
     for number in range(count):
         id = f"{number:013d}"
-        (bookmarks / f"{id}.json").write_bytes(_file(id, number, chance))
+        created = timestamp(_FIRST + 60 * number)
+        uri = f"https://site{number % 997}.example.com/path/{number}/page.html"
+        bookmark = create(clean({"uri": uri, **fields(chance), "created": created}), id)
+        (bookmarks / f"{id}.json").write_bytes(encode(bookmark))
     return data
-
-
-def _file(id: str, number: int, chance: random.Random) -> bytes:
-    created = timestamp(_FIRST + 60 * number)
-    uri = f"https://site{number % 997}.example.com/path/{number}/page.html"
-    return encode(create(clean({"uri": uri, **fields(chance), "created": created}), id))
 
 
 def fields(chance: random.Random) -> dict[str, object]:

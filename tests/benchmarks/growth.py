@@ -21,9 +21,7 @@ from load import Connection, first, get, post
 from servers import Server
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-_HEAD = (
-    "bookmarks", "memory", "start", "one", "page", "search", "retagging 1 %", "an export"
-)  # fmt: skip
+_HEAD = ("bookmarks", "memory", "start", "one", "page", "search", "retagging 1 %", "an export")
 # About one bookmark in a hundred has this tag of the collection.
 _RETAGGING = post("/tags", json.dumps({"tag": "tag60", "add": "retagged"}).encode())
 _TIMES = 5  # How often a fast request is sent; the median counts.

@@ -70,9 +70,7 @@ def _size(folder: Path) -> tuple[int, int]:
     return sum(sizes), len(sizes)
 
 
-def _measure(
-    server: servers.Server, hosts: Sequence[str], max_open: int, visits: int
-) -> Figures:
+def _measure(server: servers.Server, hosts: Sequence[str], max_open: int, visits: int) -> Figures:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     chance = random.Random(1)
     _times(connection, ["unknown.example.com"] * 20)

@@ -20,10 +20,9 @@ import table
 import whole
 import writes
 from bench import Bench
-from table import Measured, Row
+from table import Row
 
 ROWS: tuple[Row, ...] = (*rates.ROWS, *whole.ROWS, *writes.ROWS)
-SKIPPED = Measured([], "skipped")
 
 
 def main() -> None:
@@ -38,7 +37,7 @@ def main() -> None:
         os.sched_setaffinity(0, {servers.CLIENT_CORE})
         bench = Bench(data, Path(folder), options.seconds, options.rounds)
         with bench:
-            cells = [_row(row, bench, options) for row in rows]
+            cells = [_row(row, bench) for row in rows]
     notes[1] = _how(bench)
     print("\n".join(notes))
     if options.markdown:
@@ -55,15 +54,12 @@ def _options() -> argparse.Namespace:
     add("--seconds", type=float, default=1.0, help="duration of a load (%(default)s)")
     add("--rounds", type=int, default=7, help="repetitions (%(default)s)")
     add("--only", nargs="+", choices=names, metavar="ROW", help=f"of {', '.join(names)}")
-    add("--skip", nargs="+", choices=names, metavar="ROW", default=[], help="skip these")
     add("--markdown", type=Path, metavar="FILE", help="write the table to this file")
     return parser.parse_args()
 
 
-def _row(row: Row, bench: Bench, options: argparse.Namespace) -> Sequence[str]:
-    is_skipped = row.name in options.skip
-    measured = SKIPPED if is_skipped else row.measure(bench, *row.arguments)
-    cells = row.cells(measured)
+def _row(row: Row, bench: Bench) -> Sequence[str]:
+    cells = row.cells(row.measure(bench, *row.arguments))
     print(table.line(cells), flush=True)
     return cells
 

@@ -56,7 +56,6 @@ class Server:
             raise
 
     def _port(self) -> int:
-        assert self._process.stderr is not None
         lines = []
         for line in self._process.stderr:
             lines.append(line)
@@ -78,5 +77,4 @@ class Server:
     def memory(self) -> int:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         match = re.search(r"^VmRSS:\s*(\d+) kB$", status, re.MULTILINE)
-        assert match
         return int(match[1]) * 1024

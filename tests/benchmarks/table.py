@@ -27,7 +27,7 @@ class Goal:
 
 
 class Measured(NamedTuple):
-    """A value for each goal of a row, none if the row was skipped, and details in words."""
+    """A value for each goal of a row, and details in words."""
 
     values: Sequence[float]
     details: str = ""
@@ -44,13 +44,12 @@ class Row:
     arguments: Sequence[Any] = ()
 
     def cells(self, measured: Measured) -> tuple[str, str, str, str]:
-        pairs = list(zip(self.goals, measured.values, strict=False))
-        met = all(goal.is_met(value) for goal, value in pairs)
-        verdict = "skipped" if not pairs else "met" if met else "not met"
+        pairs = list(zip(self.goals, measured.values, strict=True))
+        is_met = all(goal.is_met(value) for goal, value in pairs)
         values = ", ".join(f"{_number(value)} {goal.unit}".rstrip() for goal, value in pairs)
-        details = f"({measured.details})" if values and measured.details else measured.details
+        details = f"({measured.details})" if measured.details else ""
         goals = ", ".join(map(str, self.goals))
-        return self.what, goals, f"{values} {details}".strip(), verdict
+        return self.what, goals, f"{values} {details}".strip(), "met" if is_met else "not met"
 
 
 def _number(value: float) -> str:

@@ -9,9 +9,6 @@ from storage.selection import Selection
 
 
 def write_list(format, bookmarks):
-    return b"".join(LISTS[LISTS_BY_NAME[format]](listing_of(bookmarks)))
-
-
-def listing_of(bookmarks):
     oldest_first = [new_entry(bookmark, 0, 0.0) for bookmark in reversed(bookmarks)]
-    return Listing(Selection(Query(), State(0, 0.0), oldest_first, (), "", 0, {}))
+    listing = Listing(Selection(Query(), State(0, 0.0), oldest_first, (), "", 0, {}))
+    return b"".join(LISTS[LISTS_BY_NAME[format]](listing))

@@ -151,21 +151,14 @@ def require_firefox() -> None:
 def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    for argument in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",
-        "disable-background-networking",
-        "no-first-run",
-        "hide-scrollbars",
-        "window-size=1200,900",
+    arguments = (
+        "headless=new no-sandbox disable-gpu disable-dev-shm-usage disable-background-networking "
+        "no-first-run hide-scrollbars window-size=1200,900 "
         # A mouse: without these, a headless Chromium has no pointer at all.
         "blink-settings=primaryHoverType=2,availableHoverTypes=2,"
-        "primaryPointerType=4,availablePointerTypes=4",
-        f"user-data-dir={profile}",
-        *more,
-    ):
+        "primaryPointerType=4,availablePointerTypes=4"
+    )
+    for argument in (*arguments.split(), f"user-data-dir={profile}", *more):
         options.add_argument(f"--{argument}")
     return options
 

@@ -159,12 +159,10 @@ def test_axe_accepts_every_page(pages, browser, scheme, rules):
     frame = browser.driver.execute_cdp_cmd("Page.getFrameTree", {})["frameTree"]["frame"]["id"]
     for name, text in pages.items():
         browser.command("Page.setDocumentContent", frameId=frame, html=text)
-        browser.wait(lambda: is_styled(browser))
+        browser.wait(
+            lambda: browser.find(".brand").value_of_css_property("display") == "flex"
+        )
         assert (name, violations(browser, rules)) == (name, [])
-
-
-def is_styled(browser):
-    return browser.find(".brand").value_of_css_property("display") == "flex"
 
 
 def test_axe_accepts_the_elements_that_the_script_adds(browser):

@@ -138,16 +138,10 @@ def is_closed_after_a_byte(connection):
 
 # --- A full disk for temporary files ---
 
-def limit_file_size(service):
-    """Let the service write no file of more than 300,000 bytes from now on; return it."""
-    limits = (300_000, 300_000)
-    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, limits)
-    return service
-
-
 def test_a_response_that_cannot_be_buffered_on_disk_is_aborted(serve, data, connect):
     fill(data, 60, 50_000)
-    service = limit_file_size(serve())
+    service = serve()
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
     assert response_seconds(connect(service)) < SOON_SECONDS
     stalled = stall(connect(service))
     time.sleep(1)

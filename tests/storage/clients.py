@@ -13,11 +13,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pytest
 
@@ -61,8 +61,6 @@ def failing_from(first, call, number):
 
 
 ABSENT, DELETED = "", "deleted"
-
-T = TypeVar("T")
 
 
 # --- One request ---
@@ -123,10 +121,10 @@ def titles(address: str, path: str = "/") -> dict[str, str]:
     return {bookmark["id"]: bookmark["title"] for bookmark in response.json}
 
 
-def run_together(calls: Sequence[Callable[[], T]]) -> list[T]:
+def run_together(calls: Sequence[Callable]) -> list:
     barrier = threading.Barrier(len(calls))
 
-    def run(call: Callable[[], T]) -> T:
+    def run(call: Callable):
         barrier.wait()
         return call()
 
@@ -209,12 +207,8 @@ def temporary_files(data: Path) -> list[Path]:
 def faults(process: subprocess.Popen, *options: str) -> Iterator[None]:
     """Make system calls of a running process fail during the block, by options of strace."""
     require_program("strace")
-    strace = subprocess.Popen(
-        ["strace", "-f", "-p", str(process.pid), "-o", "/dev/null", *options],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert strace.stderr is not None
+    command = ["strace", "-f", "-p", str(process.pid), "-o", "/dev/null", *options]
+    strace = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         if "attached" not in (line := strace.stderr.readline()):
             pytest.skip("strace cannot attach: " + line)
@@ -244,10 +238,6 @@ class Ledger:
 
     def acknowledge(self, id: str) -> None:
         self.acknowledged[id] = len(self.sent[id]) - 1
-
-    def start_from(self, id: str, title: str) -> None:
-        self.sent[id] = [title]
-        self.acknowledged[id] = 0
 
     def alive(self) -> list[str]:
         return [id for id, sent in self.sent.items() if sent[-1] not in (DELETED, ABSENT)]
@@ -310,12 +300,7 @@ def start_writers(address: str, ledgers: Sequence[Ledger]) -> list[Writer]:
     return writers
 
 
-def require_kept(
-    address: str,
-    ledger: Ledger,
-    promised: Mapping[str, int] | None = None,
-    lost: Collection[str] = (),
-) -> dict[str, str]:
+def require_kept(address: str, ledger: Ledger, promised=None, lost=()) -> dict[str, str]:
     """Require of each bookmark its last acknowledged title or a later one; return the titles.
 
     `promised` replaces `ledger.acknowledged` by the state of an earlier moment. A bookmark whose
@@ -324,7 +309,9 @@ def require_kept(
     stored = {}
     listed = titles(address)
     for id, sent in ledger.sent.items():
-        stored[id] = listed.get(id) or _unlisted(address, id)
+        stored[id] = listed.get(id)
+        if stored[id] is None:
+            stored[id] = {410: DELETED, 404: ABSENT}[ask(address, path=f"/{id}").status]
         floor = (ledger.acknowledged if promised is None else promised).get(id, 0)
         if stored[id] == ABSENT and floor < len(sent) - 1 and sent[-1] in lost:
             continue
@@ -336,12 +323,8 @@ def require_all_kept(address: str, ledgers: Sequence[Ledger]) -> None:
     """Require every acknowledged write; take the stored titles as acknowledged from now on."""
     for ledger in ledgers:
         for id, title in require_kept(address, ledger).items():
-            ledger.start_from(id, title)
-
-
-def _unlisted(address: str, id: str) -> str:
-    """Return DELETED or ABSENT for a bookmark that no list has."""
-    return {410: DELETED, 404: ABSENT}[ask(address, path=f"/{id}").status]
+            ledger.sent[id] = [title]
+            ledger.acknowledged[id] = 0
 
 
 def require_whole(data: Path) -> None:

@@ -26,15 +26,11 @@ def test_a_deleted_bookmark_keeps_its_number_and_a_removed_file_frees_it(data, s
         assert list(each.ids_of_number(2)) == ["aa"]
 
 
-def mint_from(store, monkeypatch, *ids):
-    following = iter(ids)
-    monkeypatch.setattr(store._minter, "mint", lambda: next(following))
-
-
 def test_a_new_id_has_a_number_that_no_other_id_has(store, monkeypatch):
     new(store, "aa")
     delete_bookmark(store, new(store, "bbb"))
-    mint_from(store, monkeypatch, "cc", "ddd", "eeee", "ffff", "another")
+    following = iter(["cc", "ddd", "eeee", "ffff", "another"])
+    monkeypatch.setattr(store._minter, "mint", lambda: next(following))
     with store.transaction() as folder:
         ids = [folder.mint()]
         folder.put(create({"uri": "x:1"}, ids[0]))

@@ -236,10 +236,7 @@ def test_an_error_of_one_file_affects_only_its_bookmark(
     fault = fail_to_open(number, "a")
     other = Store(tmp_path)
     assert titles(other) == {"b": "B"}
-    for access in (
-        lambda: other.get("a"),
-        lambda: find(other, "a"),
-    ):
+    for access in (lambda: other.get("a"), lambda: find(other, "a")):
         with pytest.raises(Unreadable, match=os.strerror(number)):
             access()
     put_bookmark(other, with_title(b, "New"), b)

@@ -160,10 +160,6 @@ def test_syncthing_loses_no_change_made_while_disconnected(pair):
         assert len(findings) == 2 and kept.exists()
 
 
-def files_of(machine):
-    return {path.stem for path in machine.data.glob("bookmarks/[!.]*.json")}
-
-
 # --- git and rsync ---
 
 class Machine:
@@ -238,7 +234,8 @@ def test_git_transfers_what_is_put_back_and_what_is_erased(clones):
     assert titles(one.address) == titles(two.address)
     assert list(titles(one.address).values()) == ["Before"]
     for machine in clones:
-        assert files_of(machine) == set(titles(one.address))
+        files = machine.data.glob("bookmarks/[!.]*.json")
+        assert {path.stem for path in files} == set(titles(one.address))
         assert title_or_status(machine, "edited") == title_or_status(machine, "deleted") == 410
         assert check(machine.data) == (0, [])
 
