@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -130,9 +130,7 @@ def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
 
 
 @pytest.fixture
-def lock_folder(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], AbstractContextManager[None]]:
+def lock_folder(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
     """Return a context in which the folder is locked, and requests wait for it only briefly."""
 
     @contextmanager
@@ -180,7 +178,6 @@ class Service:
 
 @pytest.fixture
 def serve(data: Path) -> Iterator[Callable[..., Service]]:
-    """Return a function that starts the real command over the folder of this test."""
     services: list[Service] = []
 
     def serve(*options: str, **environment: str) -> Service:
@@ -264,7 +261,6 @@ def interpreters() -> dict[str, str]:
 
 @functools.cache
 def _version_of(command: str) -> str:
-    """Return the version of a Python, or "" if it does not run."""
     if shutil.which(command) is None:
         return ""
     code = "import platform; print(platform.python_version())"

@@ -48,7 +48,6 @@ def blocks(page, language):
 
 
 def mask_changing_values(text):
-    """Return the text with placeholders for the values that differ from run to run."""
     text = re.sub(r"20(?!24)\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", "NOW", text)
     return re.sub(r"\b0[0-9a-hjkmnp-tv-z]{12}\b", "NEW-ID", text)
 
@@ -398,6 +397,7 @@ def test_a_client_of_linkding_can_keep_its_token(serve, tmp_path):
 
 def run_in_bash(commands, folder):
     """Run documented commands with the folder in place of `/`, and return what they print."""
+    (folder / "backup").mkdir(exist_ok=True)
     commands = commands.replace("/backup/", f"{folder}/backup/")
     commands = commands.replace("bookmarks import", IMPORT).replace("python3 -m", PYTHON)
     return subprocess.run(
@@ -414,7 +414,6 @@ def test_the_documented_commands_restore_one_bookmark_from_a_backup(
 ):
     made = add(tags=["a"])
     other = add("https://other.example/")
-    (tmp_path / "backup").mkdir()
     (line,) = [line for line in documented_block("bash", "restic").splitlines() if backup in line]
     run_in_bash(line, tmp_path)
     app.delete(f"/{made['id']}", status=204)
@@ -440,7 +439,6 @@ def test_the_documented_command_prints_what_can_be_put_back(app, add, tmp_path):
 @pytest.mark.parametrize("word", ["tar -xzf /backup", "cp /backup"])
 def test_the_documented_commands_restore_the_content_of_a_file(app, tmp_path, word):
     made = app.post_json("/", {"uri": "https://example.com/"}, status=201).json
-    (tmp_path / "backup").mkdir()
     run_in_bash("cp -r data /backup/; tar -czf /backup/bookmarks.tar.gz data", tmp_path)
     app.post_json(f"/{made['id']}", {"title": "A mistake"}, status=200)
     (command,) = re.findall(rf"`({word}[^`]*ID[^`]*)`", documentation("sync-backup.md"))
@@ -451,7 +449,6 @@ def test_the_documented_commands_restore_the_content_of_a_file(app, tmp_path, wo
 def test_the_documented_command_prints_what_was_deleted_since_a_backup(app, add, tmp_path):
     before, since = (add(f"https://example.com/{name}")["id"] for name in ("before", "since"))
     add("https://example.com/kept")
-    (tmp_path / "backup").mkdir()
     command = documented_block("bash", "for t in")
     # The backup has the file and the tombstone of the first bookmark.
     app.delete(f"/{before}", status=204)

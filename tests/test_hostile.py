@@ -108,7 +108,6 @@ class Client:
             Page(text)
 
     def check_everything(self):
-        """Read the collection in every format, and assert that no other file was written."""
         for name in LISTS_BY_NAME:
             assert self(environ={"QUERY_STRING": f"format={name}"}).status_int == 200
         assert self("/feed").status_int == 200

@@ -106,7 +106,6 @@ def test_the_order_is_newest_first_then_descending_id(app, put):
 
 @pytest.fixture
 def tagged(add):
-    """Return a map from the ids of four bookmarks to their names."""
     tags = {"z": [], "a": ["Red"], "b": ["red", "Blue"], "c": ["BLUE", "Äpfel", "two words"]}
     return {add(f"x:{name}", title=name, tags=tags[name])["id"]: name for name in tags}
 

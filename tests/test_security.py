@@ -404,8 +404,6 @@ def test_a_body_of_unknown_length_is_read_up_to_the_limit(app, a, method, path, 
 
 
 class Broken:
-    """A body whose reading fails with an exception of the server."""
-
     def read(self, size=-1):
         raise EOFError("the client is gone")
 
@@ -423,8 +421,6 @@ def test_a_body_that_cannot_be_read_to_its_end_is_400_or_411(app, a):
 
 
 class Slow(io.BytesIO):
-    """A body of which one byte arrives at a time."""
-
     def read(self, size=-1):
         return super().read(min(size, 1))
 

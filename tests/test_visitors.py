@@ -132,7 +132,6 @@ PATHS = sorted({*paths(), "/nothing", "/zzone/", "/zzone/zz/zz", "/-/nothing"})
 
 
 def requests_to(path):
-    """Yield (method, address, headers) of each request to test."""
     is_of_one = any(id in path for id in IDS) or re.search("[0-9]{5}", path)
     yield "GET", f"{path}?", {}
     for name in sorted(FORMAT_NAMES) if path.count("/") == 1 else []:

@@ -113,7 +113,6 @@ def test_every_change_and_error_follows_pep_3333(folder):
 # --- Unusable data folders ---
 
 def run_failing(*arguments, prefix=()):
-    """Run the real command, which must fail; return the one line of its error output."""
     command = [*prefix, sys.executable, str(ROOT / "bookmarks.py"), *arguments]
     process = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert process.returncode != 0

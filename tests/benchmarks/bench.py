@@ -42,7 +42,6 @@ class Bench:
         self._stack.close()
 
     def serve(self, data: Path) -> Server:
-        """Return the service over this folder, after its first response."""
         server = self._stack.enter_context(Server(servers.service(data)))
         first(server.port)
         return server

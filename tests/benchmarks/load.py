@@ -110,7 +110,6 @@ def load(
 
 
 def _responses(selector: selectors.BaseSelector) -> Iterator[tuple[Connection, bytes]]:
-    """Yield each response as it arrives, until no connection is left."""
     while selector.get_map():
         for key, _ in selector.select():
             if response := key.data.receive():

@@ -35,8 +35,6 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: its name for the command line, title, goals and measurement."""
-
     name: str
     what: str
     goals: Sequence[Goal]

@@ -234,9 +234,8 @@ def test_a_form_without_a_deleted_bookmark_does_nothing(app, path):
 
 def delete_samples(app, number):
     for n in range(number):
-        fields = {"uri": f"https://{n}.example/", "title": f"T{n} <b>"}
-        fields |= {"description": "", "tags": []}
-        app.put_json(f"/a{n}", fields, status=201)
+        fields = {"title": f"T{n} <b>", "description": "", "tags": []}
+        app.put_json(f"/a{n}", {"uri": f"https://{n}.example/", **fields}, status=201)
         app.delete(f"/a{n}", status=204)
 
 
@@ -378,12 +377,15 @@ def many(add):
     return bookmarks
 
 
-def act_on_selected(app, many, action, numbers, status=303, path="/?tag=x", **fields):
-    """Check these bookmarks of the list and press the button; return the response."""
-    form = app.get(path, headers=PAGE, status=200).forms["many"]
+def select(app, many, numbers):
+    """Check these bookmarks of the list; return the fields that its form sends."""
+    form = app.get("/?tag=x", headers=PAGE, status=200).forms["many"]
     sent = [("selected", many[number]["id"]) for number in numbers]
-    sent += [(name, form[name].value) for name in ("_list", "_shown")]
-    sent += [("do", action), *fields.items()]
+    return sent + [(name, form[name].value) for name in ("_list", "_shown")]
+
+
+def act_on_selected(app, many, action, numbers, status=303, **fields):
+    sent = [*select(app, many, numbers), ("do", action), *fields.items()]
     return app.post("/-/selected", sent, headers=PAGE, status=status)
 
 
@@ -416,9 +418,7 @@ def test_checked_bookmarks_are_deleted_and_put_back(app, many):
 
 @pytest.mark.parametrize("action, left, tagged", [("add", ["T0"], ["T0"]), ("delete", [], [])])
 def test_only_the_versions_that_were_shown_are_changed(app, many, action, left, tagged):
-    form = app.get("/?tag=x", headers=PAGE, status=200).forms["many"]
-    sent = [("selected", bookmark["id"]) for bookmark in many[:3]]
-    sent += [(name, form[name].value) for name in ("_list", "_shown")]
+    sent = select(app, many, range(3))
     app.post_json(f"/{many[1]['id']}", {"title": "Changed"}, status=200)
     app.delete(f"/{many[2]['id']}", status=204)
     sent += [("do", action), ("tags", "new")]
@@ -463,10 +463,8 @@ def test_if_every_bookmark_fails_the_page_is_about_the_first(app, add, order):
     add(uri="x:full", title="T1", tags=["x"])
     many = app.get("/?sort=title", status=200).json
     app.put_json(f"/{many[1]['id']}/tags", ["x", *map(str, range(99))], status=200)
-    form = app.get("/?tag=x", headers=PAGE, status=200).forms["many"]
+    sent = [*select(app, many, order), ("do", "add"), ("tags", "new")]
     app.delete(f"/{many[0]['id']}", status=204)
-    sent = [("selected", many[number]["id"]) for number in order]
-    sent += [("_shown", form["_shown"].value), ("do", "add"), ("tags", "new")]
     page = app.post("/-/selected", sent, headers=PAGE, status="*")
     assert page.status_int == (409 if order == [0, 1] else 422)
     assert bool(page.html.find(id="tags-error")) == (order == [1, 0])

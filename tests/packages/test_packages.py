@@ -165,7 +165,6 @@ def require_serves(*command, folder, **environment):
 
 
 def require_imports_and_exports(*command, folder):
-    """Assert that the command imports the files of lists and exports the same bookmarks."""
     files = [folder / f"list.{name}" for name in ("json", "xbel", "csv", "netscape")]
     options = ["--data", folder / "other"]
     run(*command, "import", *options, *files, cwd=folder)

@@ -38,7 +38,6 @@ class Browser:
         self.expected = "(?!)"
 
     def post(self, uri: str, path: str = "/", **fields: object) -> dict[str, Any]:
-        """Add or change a bookmark without the browser; return it."""
         body = json.dumps({"uri": uri, **fields}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.address + path, body, headers)

@@ -36,7 +36,6 @@ def require_files(*files):
 
 
 def send(address, method="GET", form=None, file=None):
-    """Return the page that a browser gets, of any status."""
     body = urllib.parse.urlencode(form).encode() if form else file
     headers = {"Accept": "text/html"} | ({"Content-Type": "text/csv"} if file else {})
     request = urllib.request.Request(address, body, headers, method=method)

@@ -6,8 +6,6 @@ from selenium.webdriver.common.keys import Keys
 
 
 class Actions:
-    """Count the actions of a user: clicks, typed words and pressed keys."""
-
     def __init__(self, browser):
         self.browser = browser
         self.count = 0

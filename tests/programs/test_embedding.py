@@ -85,7 +85,6 @@ def is_open(port):
 
 
 def program(name):
-    """Return the path of a program, preferably of the one beside this Python."""
     if name == "python":
         return sys.executable
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
@@ -141,7 +140,6 @@ def require_lists(port, prefix):
 
 
 def require_long_addresses(port, prefix):
-    """Assert that a long search and the bookmarklet with 2,000 selected characters get through."""
     words = urllib.parse.quote("закладки" * 25)
     status, headers, _ = request(port, "GET", f"{prefix}/?q={words}&limit=1&offset=1")
     assert status == 200 and headers["Link"].count(words) == 3

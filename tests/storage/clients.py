@@ -135,8 +135,6 @@ def run_together(calls: Sequence[Callable]) -> list:
 # --- Servers ---
 
 class Server:
-    """A server process that writes its address to its log."""
-
     def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
         self._log = log
         with log.open("wb") as stderr:

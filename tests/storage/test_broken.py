@@ -139,7 +139,6 @@ def require_skipped(service, data, paths):
 
 
 def require_reported(data, *paths):
-    """Require that these files are the only findings of `check`, and that none is repaired."""
     command = [*UNPRIVILEGED, *COMMAND, "check", "--repair", "--data", str(data)]
     process = subprocess.run(command, capture_output=True, text=True)
     found = [line.partition(": ")[0] for line in process.stdout.splitlines()]

@@ -43,7 +43,6 @@ def expire(data, id="b"):
 
 
 def require_findings(result, *paths):
-    """Require one line for each of the files: path, problem and advice."""
     status, lines = result
     assert status == (1 if paths else 0)
     assert len(lines) == len(paths)

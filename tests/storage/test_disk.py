@@ -54,7 +54,6 @@ class Pair:
         self.before = self._observe()
 
     def require_refuses_all(self, *statuses):
-        """Require that each change gets one of these statuses and has no effect."""
         for send in CHANGES.values():
             response = send(self.address)
             assert response.status in statuses, response

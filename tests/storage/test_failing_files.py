@@ -19,7 +19,6 @@ from tests.conftest import until
 
 
 def fails(calls, error, *paths):
-    """Return strace's options that make system calls on these paths fail."""
     of_paths = [option for path in paths for option in ("-P", str(path), "-P", path.name)]
     return ["-e", f"trace={calls}", "-e", f"inject={calls}:error={error}", *of_paths]
 

@@ -64,7 +64,6 @@ def test_no_entity_tag_of_two_services_has_two_bodies_while_files_change(start, 
     is_done = threading.Event()
 
     def change():
-        """Add, replace and remove files as another program does."""
         for number in range(100):
             time.sleep(0.01)
             id = f"b{number % 7}"
