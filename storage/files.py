@@ -120,10 +120,11 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 
 
 class Staged:
-    """A new file without a name, of which a crash leaves nothing behind.
+    """A new file that has no name until it is published.
 
-    On file systems that require a name, the file has a temporary name. The end of the `with`
-    block discards an unpublished file. Methods raise Full or Unavailable.
+    The kernel removes a file without a name if the process crashes. On file systems that
+    require a name, the file has a temporary name. The end of the `with` block discards an
+    unpublished file. Methods raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:

@@ -104,14 +104,16 @@ class Follower:
         """
         if self.watch.may_have_changed():
             return False
-        # Another thread's `refresh` sets this flag before it reads the events, so the flag
-        # must be read after asking for events.
+        # The flag must be read after asking for events. Otherwise this thread could find the
+        # flag unset, then `refresh` in another thread could set it and take the events, and
+        # this thread would find no events, although no changed file has been read yet.
         return not (self._must_compare_files or self._is_retry_due())
 
     def refresh(self) -> Index:
         """Read all changed files, and return the index."""
         must_compare_files = self._must_compare_files
-        # After an error, the flag stays set, because the events are lost.
+        # `read_events` takes the events away. If an error ends this method, the flag stays
+        # set, and the next refresh finds the changes by comparing all files.
         self._must_compare_files = True
         events = self.watch.read_events()
         if self.folder_identity != self.watch.first_folder_identity:
@@ -121,6 +123,7 @@ class Follower:
             self._read_and_retry(self._compare_files())
         elif events or self._is_retry_due():
             self._note_ctimes_of_folders()
+            self._expect_tombstones(events)
             self._read_and_retry(self._ids_of_events(events))
         self._must_compare_files = False
         return self.index
@@ -189,19 +192,23 @@ class Follower:
         # Git removes empty folders, so all tombstones are gone.
         return list(self._tombstone_files)
 
+    def _expect_tombstones(self, events: Sequence[Event]) -> None:
+        """Note the tombstones that events name. Other tombstones are not looked for."""
+        for event in events:
+            id = id_of(event.file_name)
+            if id and event.folder == str(self.folders.tombstones):
+                self._tombstone_files.expect(id)
+
     def _ids_of_events(self, events: Sequence[Event]) -> list[str]:
         ids: list[str] = []
         for event in set(events):
-            if not event.file_name:
-                # The folder itself has changed. New permissions may have made files readable.
+            if event.is_change_of_folder:
+                # New permissions of the folder may have made files readable.
                 ids += [*self._unreadable, *self._invalid]
                 continue
             id = id_of(event.file_name)
-            if id is None:
-                continue
-            ids.append(id)
-            if event.folder == str(self.folders.tombstones):
-                self._tombstone_files.expect(id)
+            if id:
+                ids.append(id)
         return ids
 
     def _update_index(self, ids: Sequence[str]) -> None:

@@ -132,7 +132,6 @@ class Index:
         self._by_uri_key = _group_by_uri_key(entries)
         self._ids_by_number = SortedList(sorted(items, key=number_of_id), number_of_id)
 
-        # The version is the sum of all items' versions, so `change` can keep it up to date.
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
         # The latest ctime of present and former items.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
@@ -212,6 +211,7 @@ class Index:
 
     def _add(self, id: str, item: Item) -> None:
         self.items[id] = item
+        # The version is the sum of all items' versions, so one change needs one addition.
         self.version = (self.version + item.version) % _VERSION_MODULUS
         self.changed_at = max(self.changed_at, item.changed_at)
         if self._cached_latest is not None:

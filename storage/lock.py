@@ -29,27 +29,28 @@ class OpenFolders:
         """Open the folders. Raises Unavailable."""
         self._path = data
         self._tombstones: int | None = None
-        self._locked = ExitStack()
+        self._held_lock = ExitStack()  # Unlocks, possibly long before the folders are closed.
         with files.translate_disk_errors(), ExitStack() as opened:
             self.data = opened.enter_context(files.open_folder(data))
             self.bookmarks = opened.enter_context(
                 files.open_folder("bookmarks", self.data)
             )
-            self._opened = opened.pop_all()
+            # Without an error above, the folders stay open until the end of the `with` block.
+            self._descriptors = opened.pop_all()
 
     def __enter__(self) -> "OpenFolders":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.unlock()
-        self._opened.close()
+        self._descriptors.close()
 
     def lock(self, lock: "Lock") -> None:
         """Wait for the lock and hold it. Raises Busy or Unavailable."""
-        self._locked.enter_context(lock.hold(self))
+        self._held_lock.enter_context(lock.hold(self))
 
     def unlock(self) -> None:
-        self._locked.close()
+        self._held_lock.close()
 
     def open_tombstones(self) -> int:
         """Return the descriptor of `tombstones`, which is created if missing.
@@ -60,7 +61,7 @@ class OpenFolders:
             with files.translate_disk_errors("The folder tombstones cannot be used"):
                 self._make_tombstones()
                 folder = files.open_folder("tombstones", self.data)
-                self._tombstones = self._opened.enter_context(folder)
+                self._tombstones = self._descriptors.enter_context(folder)
         return self._tombstones
 
     def _make_tombstones(self) -> None:
@@ -105,9 +106,10 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    A process locks the folder `data` with flock, then the folder `bookmarks`, and unlocks
-    `data`. While it holds `bookmarks`, the next process keeps `data` locked. A holder that
-    asks again at once has to wait for `data`, so it cannot overtake the next process.
+    The holder has locked the folder `bookmarks` with flock. The folder `data` is a turnstile:
+    a process locks it before it waits for `bookmarks`, and unlocks it when it has `bookmarks`.
+    With one lock alone, a holder that asks again at once would often overtake all others. With
+    the turnstile, the holder has to wait for `data`, which the next process keeps locked.
     """
 
     def __init__(self) -> None:
@@ -171,6 +173,7 @@ class _FairLock:
 
 
 def _flock_in_turn(folders: OpenFolders, is_timed_out: Callable[[], bool]) -> None:
+    # The process that holds the turnstile `data` is the next to get `bookmarks`.
     _flock(folders.data, is_timed_out)
     try:
         _flock(folders.bookmarks, is_timed_out)

@@ -8,9 +8,10 @@ from storage.index import Entry, Index, State
 
 
 class PublicFollower:
-    """A `Follower` that hides private bookmarks and their tombstones.
+    """A `Follower` for visitors, who must not learn of private bookmarks or their changes.
 
-    `state` stays the same when only private bookmarks change.
+    It hides private bookmarks and their tombstones. `state` is that of the public bookmarks,
+    and stays the same when only private bookmarks change.
     """
 
     def __init__(self, follower: Follower) -> None:
@@ -53,15 +54,17 @@ class PublicFollower:
         if not index.has_private_items:
             self.state = self._follower.state
         elif index.public.version != self.state.version:
-            changed_at = self._find_time_of_change(index.public)
+            changed_at = self._changed_at_of_new_state(index.public)
             self.state = State(index.public.version, changed_at)
         return index.public
 
     def require_readable(self) -> None:
         self._follower.require_readable()
 
-    def _find_time_of_change(self, public: Index) -> float:
-        # Changes of private bookmarks must not show, so the folders' ctimes are not used.
+    def _changed_at_of_new_state(self, public: Index) -> float:
+        """Return when the public bookmarks have changed since `state` was set."""
+        # A private change gives the folders a new ctime, too, so only the ctimes of public
+        # files are compared.
         latest_ctime = public.changed_at or self._follower.created_at
         if latest_ctime > self.state.changed_at:
             return latest_ctime

@@ -33,7 +33,7 @@ log = logging.getLogger("bookmarks")
 class _Put(NamedTuple):
     entry: Entry
     file_content: bytes
-    stored: Entry | None  # The bookmark on disk that this put replaces.
+    entry_on_disk: Entry | None  # What this put replaces, or None if the bookmark is new.
 
 
 class Transaction:
@@ -155,21 +155,24 @@ class Transaction:
     ) -> Entry:
         content = encode(bookmark, previous_content)
         entry = new_entry(bookmark, digest(content), time.time())
-        if before is None and self.find(bookmark.id):
-            raise Conflict(bookmark.id)
+        self._require_no_conflict(entry, before)
+        entry_on_disk = before
+        earlier_put = self._put_by_id.get(bookmark.id)
+        if earlier_put:
+            # `before` was put by this transaction and is not on disk yet.
+            entry_on_disk = earlier_put.entry_on_disk
+        self._put_by_id[bookmark.id] = _Put(entry, content, entry_on_disk)
+        self._put_id_by_uri_key[entry.uri_key] = bookmark.id
+        self._put_numbers.add(number_of_id(bookmark.id))
+        return entry
+
+    def _require_no_conflict(self, entry: Entry, before: Entry | None) -> None:
+        if before is None and self.find(entry.bookmark.id):
+            raise Conflict(entry.bookmark.id)
         # After a merge by git, two bookmarks may have the same uri. Their other fields can
         # still be changed.
         if before is None or before.uri_key != entry.uri_key:
             self._require_free_uri(entry)
-        stored = before
-        earlier_put = self._put_by_id.get(bookmark.id)
-        if earlier_put:
-            # `before` was put by this transaction and is not on disk yet.
-            stored = earlier_put.stored
-        self._put_by_id[bookmark.id] = _Put(entry, content, stored)
-        self._put_id_by_uri_key[entry.uri_key] = bookmark.id
-        self._put_numbers.add(number_of_id(bookmark.id))
-        return entry
 
     def _require_free_uri(self, entry: Entry) -> None:
         holder = self.holder(entry.bookmark.uri)
@@ -257,8 +260,8 @@ class Transaction:
             raise OutcomeUnknown(message) from error
 
     def _publish_bookmark(self, put: _Put, staged: files.Staged) -> None:
-        if put.stored:
-            self._require_unchanged(put.stored)
+        if put.entry_on_disk:
+            self._require_unchanged(put.entry_on_disk)
             staged.replace_old()
         else:
             staged.publish_new()
@@ -307,6 +310,7 @@ class Transaction:
                 files.sync_folder(folder, descriptor)
 
     def _require_unchanged(self, found: Entry) -> None:
+        """Raise Busy if the file has changed since `find`. Its content is not needed."""
         self._read_unchanged(found)
 
     def _read_unchanged(self, found: Entry) -> bytes:
@@ -327,7 +331,7 @@ def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> set[str]:
     # Another process may have written tombstones that are not synced yet.
     files.sync_folder(folders.open_tombstones())
     for id in ids:
-        # A bookmark that came back with a backup has no tombstone, and stays.
+        # A bookmark that was restored from a backup has no tombstone, so its file is kept.
         if read_tombstone(folders, id):
             files.remove(id + SUFFIX, folders.bookmarks)
             removed.add(id)

@@ -54,10 +54,14 @@ Identity = tuple[int, int]  # The device and inode of a folder.
 
 
 class Event(NamedTuple):
-    """A change of a file, or of the folder itself if the name is empty."""
+    """A change of a file in a folder, or of the folder itself."""
 
     folder: str
-    file_name: str
+    file_name: str  # Empty for a change of the folder itself.
+
+    @property
+    def is_change_of_folder(self) -> bool:
+        return self.file_name == ""
 
 
 class Watch:
@@ -134,6 +138,8 @@ class Watch:
         existing = [folder for folder in self._folders if os.path.lexists(folder)]
         for folder in existing:
             if not reports_all_changes(folder, self._one_machine):
+                # `_inotify` stays None, so `read_events` returns None, and its caller
+                # compares all files.
                 return
         self._inotify = INotify(nonblocking=True)
         # Without a finalizer, the garbage collector would warn of an open file.
