@@ -31,7 +31,7 @@ def main() -> None:
     options = _options()
     rows = []
     for size in options.sizes:
-        with tempfile.TemporaryDirectory(prefix="bookmarks-", dir=options.folder) as folder:
+        with tempfile.TemporaryDirectory(prefix="bookmarks-") as folder:
             data = collection.make(Path(folder, "data"), size)
             rows.append([f"{size:,}", *_measure(data)])
             print(*rows[-1], flush=True)
@@ -43,7 +43,6 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of bookmarks")
-    add("--folder", type=Path, metavar="DIR", help="where to make the collections")
     return parser.parse_args()
 
 

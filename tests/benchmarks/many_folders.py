@@ -37,7 +37,7 @@ class Figures(NamedTuple):
 
 def main() -> None:
     options = _options()
-    with tempfile.TemporaryDirectory(prefix="bookmarks-", dir=options.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="bookmarks-") as folder:
         hosts = [f"person{number}.example.com" for number in range(options.people)]
         for host in hosts:
             collection.make(Path(folder, host), options.bookmarks)
@@ -60,7 +60,6 @@ def _options() -> argparse.Namespace:
     add("--bookmarks", type=int, default=500, metavar="N", help="in each folder (%(default)s)")
     add("--max-open", type=int, default=100, metavar="N", help="open folders (%(default)s)")
     add("--visits", type=int, default=500, metavar="N", help="random requests (%(default)s)")
-    add("--folder", type=Path, metavar="DIR", help="where to make the folders")
     return parser.parse_args()
 
 

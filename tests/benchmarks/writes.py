@@ -21,7 +21,6 @@ def creates() -> Iterator[bytes]:
 
 
 def durable(bench: Bench, clients: int) -> Measured:
-
     def rate(server: Server) -> float:
         return bench.load(server, creates(), clients, status=201).rate
 

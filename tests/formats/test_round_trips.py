@@ -17,13 +17,11 @@ LOSSLESS = ("json", "xbel", "csv", "netscape")
 # The characters of XML 1.0; clean() refuses those of them that a rule forbids.
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\ufffe\uffff")
 MARKUP = st.sampled_from(list("<>&\"';#=+-@,:%]![?/ \n\t\r\x7f\x80\u0085\u2028éä\u0301😀\ufeffax1"))
-PHRASES = st.sampled_from(
-    [
-        "&copy=2", "&amp;lt;", "&#39;", "</A>\n<DT><A HREF=", "<DD>", "</DL><p>", "<!--", "-->",
-        "<br>", "]]>", "\n<HR>", "''=1", '""', ';"', "sep=;", "\\u0041", "place:",
-        "[linkding-notes]", "<meta charset=latin-1>", "| x",
-    ]  # fmt: skip
-)
+PHRASES = st.sampled_from([
+    "&copy=2", "&amp;lt;", "&#39;", "</A>\n<DT><A HREF=", "<DD>", "</DL><p>", "<!--", "-->", "<br>",
+    "]]>", "\n<HR>", "''=1", '""', ';"', "sep=;", "\\u0041", "place:", "[linkding-notes]",
+    "<meta charset=latin-1>", "| x",
+])  # fmt: skip
 TEXTS = st.one_of(
     st.text(CHARACTERS, max_size=30), st.lists(st.one_of(MARKUP, PHRASES), max_size=12).map("".join)
 )
@@ -40,20 +38,16 @@ DATES = st.one_of(
     st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)).map(
         lambda date: date.isoformat(timespec="seconds") + "Z"
     ),
-    st.sampled_from(
-        [
-            "0001-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "1969-12-31T23:59:59Z",
-            "1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z", "2000-02-29T23:59:59Z",
-            "9999-12-31T23:59:59Z",
-        ]  # fmt: skip
-    ),
-)
-VALUES = st.fixed_dictionaries(
-    {
-        "id": st.from_regex(ID, fullmatch=True), "uri": URIS, "title": TEXTS, "description": TEXTS,
-        "tags": st.lists(TAGS.filter(bool), max_size=4), "created": DATES, "modified": DATES,
-    }  # fmt: skip
-)
+    st.sampled_from([
+        "0001-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "1969-12-31T23:59:59Z",
+        "1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z", "2000-02-29T23:59:59Z",
+        "9999-12-31T23:59:59Z",
+    ]),
+)  # fmt: skip
+VALUES = st.fixed_dictionaries({
+    "id": st.from_regex(ID, fullmatch=True), "uri": URIS, "title": TEXTS, "description": TEXTS,
+    "tags": st.lists(TAGS.filter(bool), max_size=4), "created": DATES, "modified": DATES,
+})  # fmt: skip
 
 
 def make_bookmark(values):
