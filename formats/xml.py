@@ -49,11 +49,20 @@ class Element:
         return "".join(parts)
 
 
+_Parts = list[str]  # Expat passes a text in several parts.
+
+
 class Builder:
     """Builds the folders and entries of a document.
 
-    Each has the text of its first child with each of the `child_tags`, and the texts of its
-    descendants with `descendant_tags`, separated by commas. Other elements are left out.
+    `child_tags` are the tags of the texts that are read from its children. Of several children
+    with one tag, only the first is read. `descendant_tags` are the tags of the texts that are
+    read at any depth. Several texts with one tag are joined with commas. For example, with the
+    child tag `title` and the descendant tag `tag`, the entry
+
+        <entry><title>A</title><title>B</title><meta><tag>x</tag><tag>y</tag></meta></entry>
+
+    has the title `A` and the tag `x,y`. Other elements are left out.
     """
 
     def __init__(
@@ -74,8 +83,9 @@ class Builder:
         self.elements: list[Element] = []
         document = Element("", line=0, level=0, attributes={})
         self._open_elements = [document]
-        # What each open XML element is: a folder or entry, a text (its parts), or left out (None).
-        self._open: list[Element | list[str] | None] = [None]
+        # For each open tag: the folder or entry that it begins, the parts of the text to which
+        # `data` appends, or None if the tag is left out.
+        self._open_tags: list[Element | _Parts | None] = [None]
         # The parser calls `start`, `data` and `end`, and refuses entity declarations.
         self.parser = DefusedXMLParser(target=self)
         self._expat = self.parser.parser
@@ -85,17 +95,17 @@ class Builder:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if not self.root_tag:
             self.root_tag = tag
-        parent = self._open[-1]
+        parent = self._open_tags[-1]
         if isinstance(parent, list):
-            self._open.append(parent)  # An element in a text, such as <b>, is a part of it.
+            self._open_tags.append(parent)  # An element in a text, such as <b>, is a part of it.
         elif tag in self._element_tags:
-            self._open.append(self._start_element(tag, attributes))
+            self._open_tags.append(self._start_element(tag, attributes))
         elif tag in self._descendant_tags:
-            self._open.append(self._continue_text(tag))
+            self._open_tags.append(self._continue_text(tag))
         elif parent is not None and tag in self._child_tags:
-            self._open.append(self._start_text(tag))
+            self._open_tags.append(self._start_text(tag))
         else:
-            self._open.append(None)
+            self._open_tags.append(None)
 
     def _start_element(self, tag: str, attributes: dict[str, str]) -> Element:
         element = Element(tag, self._expat.CurrentLineNumber, self._level, attributes)
@@ -105,25 +115,27 @@ class Builder:
             self._level += 1
         return element
 
-    def _start_text(self, tag: str) -> list[str]:
-        parts: list[str] = []
-        # A second text with this tag is not kept.
-        self._open_elements[-1].texts.setdefault(tag, parts)
+    def _start_text(self, tag: str) -> _Parts:
+        parts: _Parts = []
+        texts = self._open_elements[-1].texts
+        if tag not in texts:
+            texts[tag] = parts
+        # The parts of a second text with this tag are read, but kept nowhere.
         return parts
 
-    def _continue_text(self, tag: str) -> list[str]:
+    def _continue_text(self, tag: str) -> _Parts:
         parts = self._open_elements[-1].texts.setdefault(tag, [])
         if parts:
             parts.append(",")
         return parts
 
     def data(self, text: str) -> None:
-        innermost = self._open[-1]
+        innermost = self._open_tags[-1]
         if isinstance(innermost, list):
             innermost.append(text)
 
     def end(self, tag: str) -> None:
-        if not isinstance(self._open.pop(), Element):
+        if not isinstance(self._open_tags.pop(), Element):
             return
         element = self._open_elements.pop()
         if tag == self._folder_tag:
@@ -149,7 +161,10 @@ def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
 
 
 def parse(document: bytes, builder: Builder) -> None:
-    """Build the elements of a document. Raises Malformed after the elements above an error."""
+    """Build the elements of a document.
+
+    At an error, builds the elements before the error, then raises Malformed.
+    """
     codec = find_codec(declared_charset(document))
     try:
         if codec:
@@ -184,33 +199,39 @@ def declared_charset(document: bytes) -> str:
 
 # --- Files with characters that XML excludes ---
 
-# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. _EXCLUDED replaces them
-# while the text is parsed, and NUL afterwards.
-_EXCLUDED = "\U0010ffff"
+# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. A placeholder stands for
+# each of them while Expat parses the text, and becomes NUL afterwards. A file that has the
+# placeholder itself keeps it, because it is escaped. With P for _PLACEHOLDER and E for _ESCAPE:
+#
+#     in the file    for Expat    in the element
+#     a&#1;b         aPb          a NUL b
+#     aPb            aE1b         aPb
+#     aEb            aE0b         aEb
+_PLACEHOLDER = "\U0010ffff"
 _ESCAPE = "\U0010fffe"
-# A file may have these two characters. _ESCAPE is escaped first, because an escaped _EXCLUDED
-# contains _ESCAPE.
-_ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _EXCLUDED: f"{_ESCAPE}1"}
+# E is escaped before P. In the other order, P would become E1 and then E01.
+_ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _PLACEHOLDER: f"{_ESCAPE}1"}
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
 def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iterator[Element]:
-    """Yield the folders and entries of a file. Raises Malformed after those above an error.
+    """Yield the folders and entries of a file, in which NUL replaces what XML excludes.
 
-    Characters that XML excludes become NUL.
+    Yields the entries before an error, then raises Malformed. Raises it at once if the root
+    element is none of `roots`.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    marked = _mark_excluded_characters(text)
+    text_for_expat = _insert_placeholders(text)
     error = None
     try:
-        parse(marked.encode(), builder)
+        parse(text_for_expat.encode(), builder)
     except Malformed as malformed:
         error = malformed
     if builder.root_tag not in ("", *roots):
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     for element in builder.elements:
-        if marked != text:
-            _replace_marks(element)
+        if text_for_expat != text:
+            _remove_placeholders(element)
         yield element
     if error:
         raise error
@@ -221,38 +242,43 @@ def _without_declaration(text: str) -> str:
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
-def _mark_excluded_characters(text: str) -> str:
+def _insert_placeholders(text: str) -> str:
     for character, escaped in _ESCAPED_BY_CHARACTER.items():
         text = text.replace(character, escaped)
-    text = replace_invalid_xml_chars(text, _EXCLUDED)
-    return _REFERENCE.sub(_mark_excluded_reference, text)
+    text = replace_invalid_xml_chars(text, _PLACEHOLDER)
+    return _REFERENCE.sub(_replace_reference, text)
 
 
-def _mark_excluded_reference(reference: re.Match[str]) -> str:
+def _replace_reference(reference: re.Match[str]) -> str:
+    """Return a reference such as `&#65;` unchanged, or what stands for it while Expat parses."""
     hexadecimal, decimal = reference.groups()
     if decimal:
         number = int(decimal)
     else:
         number = int(hexadecimal, 16)
     if number > sys.maxunicode:
-        return _EXCLUDED
+        return _PLACEHOLDER
     character = chr(number)
     if character in _ESCAPED_BY_CHARACTER:
         return _ESCAPED_BY_CHARACTER[character]
-    if replace_invalid_xml_chars(character) == character:
-        return reference[0]
-    return _EXCLUDED
+    if _is_excluded(character):
+        return _PLACEHOLDER
+    return reference[0]
 
 
-def _replace_marks(element: Element) -> None:
+def _is_excluded(character: str) -> bool:
+    return replace_invalid_xml_chars(character) != character
+
+
+def _remove_placeholders(element: Element) -> None:
     for name, value in element.attributes.items():
-        element.attributes[name] = _without_marks(value)
+        element.attributes[name] = _without_placeholders(value)
     for parts in element.texts.values():
-        parts[:] = [_without_marks("".join(parts))]
+        parts[:] = [_without_placeholders("".join(parts))]
 
 
-def _without_marks(text: str) -> str:
-    text = text.replace(_EXCLUDED, "\0")
+def _without_placeholders(text: str) -> str:
+    text = text.replace(_PLACEHOLDER, "\0")
     for character, escaped in reversed(_ESCAPED_BY_CHARACTER.items()):
         text = text.replace(escaped, character)
     return text

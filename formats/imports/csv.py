@@ -105,7 +105,8 @@ def _read_single_lines(
     for number, line in enumerate(lines, first_number):
         if line.isspace():
             continue
-        row = _parse_row(number, _RowLines(line, rest_of_file=iter(())), delimiter)
+        only_this_line = _RowLines(line, rest_of_file=iter(()))
+        row = _parse_row(number, only_this_line, delimiter)
         if not row.error and len(row.cells) < width:
             row = row._replace(cells=[], error=_PART_OF_ROW_TEXT)
         yield row
@@ -162,22 +163,33 @@ class _Table:
             return ignored_entry(row.first_line)
         fields = self._fields_of_cells(row.cells)
         self._count_unused(row.cells, fields)
+        reason_to_skip = self._find_reason_to_skip(row, fields)
+        if reason_to_skip:
+            return _skip(row, reason_to_skip)
         if row.error:
-            if not self._has_whole_uri(row, str(fields.get("uri", ""))):
-                return _skip(row, row.error)
             fields[NOTE] = row.error
-        # A short row with a uri is read: some programs omit empty cells at the end.
-        elif len(row.cells) < len(self._names) and not _has_uri_on_one_line(fields):
-            return _skip(row, f"has {len(row.cells)} cells, not {len(self._names)}")
         entry = entry_with_uri(row.first_line, fields)
         if entry.skip_reason:
             return _skip(row, entry.skip_reason)
         return entry
 
+    def _find_reason_to_skip(self, row: _Row, fields: Fields) -> str:
+        """Return why the cells of a row may not be those that were meant, or ""."""
+        if row.error:
+            if self._has_whole_uri(row, str(fields.get("uri", ""))):
+                return ""
+            return row.error
+        # A short row with a uri is read, because some programs omit empty cells at the end.
+        if len(row.cells) < len(self._names) and not _has_uri_on_one_line(fields):
+            return f"has {len(row.cells)} cells, not {len(self._names)}"
+        return ""
+
     def _has_whole_uri(self, row: _Row, uri: str) -> bool:
         """Return whether the uri is the whole text of a cell, bare or in its quotation marks.
 
-        For a row with a misplaced mark, which may join or cut cells: `T,"a:1,x` → `a:1,x`.
+        A misplaced quotation mark may join or cut cells. With the columns title and url, the row
+        `"T"x,a:1` has the whole uri `a:1`. In the row `T,"a:1,x`, csv.reader finds the uri
+        `a:1,x`, which is not accepted, because its cell has only one of two marks.
         """
         if not URI.fullmatch(uri) or '"' in uri:
             return False

@@ -66,7 +66,7 @@ _FORMATTING_TAGS = frozenset(
 class Token:
     """A tag and the text after the tag."""
 
-    name: str  # Such as `a` or `/dt`, or "" between entries.
+    name: str  # Such as `a` or `/dt`, or "" at the beginning of a part.
     line: int
     attributes: Mapping[str, str] = field(default_factory=dict)
     is_unclosed: bool = False  # The part ends before the `>` of the tag.
@@ -81,7 +81,8 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    A token without a name separates entries, because end tags may be missing.
+    Each part of the file, such as an entry, begins with a token whose name is "". There the
+    text of the tag above ends, even if its end tag is missing.
     """
     line = 1
     for part in _split_into_parts(text):

@@ -69,23 +69,40 @@ def _has_inner_description(member: NamedValue) -> bool:
     return name in ("annos", "meta_info")
 
 
-def _translate_member(name: str, value: object) -> Iterator[NamedValue]:
+def _translate_member(name: str, value: object) -> Iterable[NamedValue]:
     if name in _NAMES_FOR_FOLDERS:
-        return
-    if name == "pinnedBy":  # Linkwarden lists the users who have pinned a link.
-        yield "starred", bool(value)
-    elif name == "annos" and isinstance(value, list):
-        yield from _descriptions_of_firefox(value)
-    elif not isinstance(value, dict):
-        yield name, value
-    elif name in ("content", "meta_info"):
-        # Karakeep writes `"content": {"url": "a:b"}`, Vivaldi `"meta_info": {"Description": "D"}`.
-        for inner_name, inner_value in value.items():
-            yield f"{name}.{inner_name}", inner_value
-    elif role_of(name) == "folder" and title_of(value):
-        yield name, title_of(value)  # Such as `"collection": {"id": 5, "name": "Dev"}`.
-    else:
-        yield name, value
+        return []
+    if name == "pinnedBy":
+        return [_star_of_linkwarden(value)]
+    if name == "annos" and isinstance(value, list):
+        return _descriptions_of_firefox(value)
+    if name in ("content", "meta_info") and isinstance(value, dict):
+        return _members_of_karakeep_or_vivaldi(name, value)
+    if role_of(name) == "folder" and isinstance(value, dict):
+        return [_folder_with_name(name, value)]
+    return [(name, value)]
+
+
+def _star_of_linkwarden(users: object) -> NamedValue:
+    """Translate `"pinnedBy": [{"id": 1}]`, the users who have pinned a link."""
+    return "starred", bool(users)
+
+
+def _members_of_karakeep_or_vivaldi(name: str, members: Members) -> Iterator[NamedValue]:
+    """Translate `"content": {"url": "a:b"}` to `"content.url": "a:b"`.
+
+    Karakeep writes `content`, Vivaldi writes `meta_info`.
+    """
+    for inner_name, value in members.items():
+        yield f"{name}.{inner_name}", value
+
+
+def _folder_with_name(name: str, folder: Members) -> NamedValue:
+    """Translate `"collection": {"id": 5, "name": "Dev"}` to `"collection": "Dev"`."""
+    title = title_of(folder)
+    if not title:
+        return name, folder
+    return name, title
 
 
 def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:

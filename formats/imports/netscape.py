@@ -166,7 +166,10 @@ class _Reader:
 
 
 def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
-    """Set the dates. In these files, numbers before 1990 or in the future are dates, too."""
+    """Set the dates, including those before 1990 or in the future.
+
+    `read_fields` does not convert such a number, because in other formats it may not be a date.
+    """
     for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
         date = parse_date(attributes.get(attribute, ""))
         if date:

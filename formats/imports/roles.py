@@ -104,21 +104,24 @@ _FIELD_BY_DATE_ROLE = {"created": "created", "time": "created", "modified": "mod
 
 
 def is_unused(name: str, value: object, fields: Fields) -> bool:
-    """Return whether `read_fields` ignored a value that is not empty. It returned `fields`."""
+    """Return whether a value that is not empty has been left out of `fields`.
+
+    `fields` is the result of `read_fields` for a bookmark that has this value.
+    """
     role = role_of(name)
     if _is_empty(role, value):
         return False
     if not _has_usable_type(role, value):
         return True
     field = _FIELD_BY_DATE_ROLE.get(role)
-    if field is None or not _is_wrong_date(value):
+    if field is None or _is_date_or_unknown(value):
         return False
-    # `fields` has a wrong date only if there is no valid one. Then the report names the entry.
-    return not _is_wrong_date(fields.get(field, ""))
+    # If no date of the bookmark is plausible, `fields` has a wrong date, so it is not left out.
+    return _is_date_or_unknown(fields.get(field, ""))
 
 
-def _is_wrong_date(value: object) -> bool:
-    return not is_unknown_date(value) and parse_plausible_date(value) is None
+def _is_date_or_unknown(value: object) -> bool:
+    return is_unknown_date(value) or parse_plausible_date(value) is not None
 
 
 # --- Fields ---
