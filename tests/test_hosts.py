@@ -216,9 +216,7 @@ def test_the_documented_commands_add_a_person(hosts, root, tmp_path):
 
 
 @pytest.mark.parametrize("has_served", [False, True])
-def test_the_documented_commands_move_a_folder_to_another_machine(
-    hosts, root, tmp_path, has_served
-):
+def test_the_documented_commands_move_a_folder_to_a_new_machine(hosts, root, tmp_path, has_served):
     require_program("rsync")
     other = tmp_path / "other"
     (other / A).mkdir(parents=True)
@@ -339,9 +337,7 @@ def without_gc():
     gc.enable()
 
 
-def test_the_longest_unused_folders_are_closed_and_opened_again(
-    root, without_gc, inotify, monkeypatch
-):
+def test_the_longest_unused_folders_are_closed_and_reopened(root, without_gc, inotify, monkeypatch):
     opened, Store = [], bookmarks.Store
 
     def open_and_note(folder, *options):
@@ -447,9 +443,7 @@ def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, monke
 
 
 @pytest.mark.parametrize("allowed_by", ["--no-auth", "BOOKMARKS_TOKEN"])
-def test_the_command_starts_behind_a_proxy_with_a_token_or_if_everybody_may(
-    serve, root, allowed_by
-):
+def test_the_command_starts_behind_a_proxy_with_a_token_or_if_all_may(serve, root, allowed_by):
     is_open = allowed_by == "--no-auth"
     write_tokens(root, TOKEN)
     options = ["--hosts", str(root), "--trusted-proxy", "127.0.0.1", *["--no-auth"] * is_open]

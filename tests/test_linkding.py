@@ -397,9 +397,7 @@ def test_a_tag_that_is_added_is_not_stored_and_one_that_is_deleted_is_removed(ap
     app.delete(f"/api/tags/{number_of_id('unread')}/", status=404)
 
 
-def test_a_bookmark_that_cannot_be_changed_is_named_when_a_tag_is_deleted(
-    app, post, delete_during_write
-):
+def test_deleting_a_tag_names_a_bookmark_that_cannot_be_changed(app, post, delete_during_write):
     number = post(tag_names=["a"])["id"]
     (own,) = stored(app)
     delete_during_write(f"/api/bookmarks/{number}/")

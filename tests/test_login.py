@@ -118,9 +118,7 @@ def test_a_wrong_token_is_401_and_sets_no_cookie(client, caplog, token):
     ({"base_url": "https://marks.example/m/"}, {}, "/m", True),
     ({"base_url": "http://marks.example"}, {}, "/", False),
 ])  # fmt: skip
-def test_the_cookie_belongs_to_the_address_of_the_service(
-    client, options, environ, path, is_secure
-):
+def test_the_cookie_belongs_to_the_services_address(client, options, environ, path, is_secure):
     app = client(**options)
     fields = {"token": TOKEN}
     response = app.post("/-/login", fields, headers=BROWSER, extra_environ=environ, status=303)

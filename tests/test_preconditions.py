@@ -146,9 +146,7 @@ def date_of(app, path):
 
 # --- 304 ---
 
-def test_only_if_match_accepts_the_tag_of_another_version_of_the_program(
-    app, a, client, monkeypatch
-):
+def test_only_if_match_accepts_the_tag_of_another_program_version(app, a, client, monkeypatch):
     old = {path: etag(app, path) for path in READABLE}
     monkeypatch.setattr(formats, "__version__", "99.0")
     upgraded = client()

@@ -144,9 +144,7 @@ def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of):
     ({"tag": "a"}, "remove", "A", "2 bookmarks changed."),
     ({"q": "!untagged"}, "add", "x", "1 bookmark changed."),
 ])  # fmt: skip
-def test_a_form_leads_to_a_list_that_says_how_many_were_changed(
-    app, tags_of, filter, do, tags, notice
-):
+def test_a_form_leads_to_a_list_that_says_how_many_changed(app, tags_of, filter, do, tags, notice):
     fields = {"tag": "", **filter, "do": do, "tags": tags, "_list": urlencode(filter)}
     response = app.post("/-/retag", fields, headers=PAGE, status=303)
     location = urlsplit(response.location)

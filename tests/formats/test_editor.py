@@ -158,9 +158,7 @@ def test_a_conflict_form_can_meet_a_second_conflict(app, opened):
 
 
 @pytest.mark.parametrize("opened_with", ["", "x"])
-def test_a_form_that_does_not_say_what_it_was_opened_with_shows_all_differences(
-    app, opened, opened_with
-):
+def test_a_form_without_what_it_was_opened_with_shows_all_differences(app, opened, opened_with):
     id, form = opened
     form["_opened"], form["title"] = opened_with, "Mine"
     change(app, id, tags=[])

@@ -87,9 +87,7 @@ DECLARATIONS = "".join(f"<!ATTLIST bookmark a{n} CDATA #IMPLIED>" for n in range
     (f"<!DOCTYPE xbel [{DECLARATIONS}]><xbel>", "<bookmark/>", "declared attributes"),
     ('<!DOCTYPE xbel [<!ATTLIST bookmark a CDATA "{}">]><xbel>', "<bookmark/>", "default"),
 ], ids=["default", "prefix", "attribute", "declarations", "default value"])  # fmt: skip
-def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
-    beginning, bookmark, reason
-):
+def test_declarations_that_every_element_would_repeat_are_refused(beginning, bookmark, reason):
     document = beginning.replace("{}", "x:" + "n" * 250_000) + bookmark * 60_000 + "</xbel>"
     started = time.process_time()
     with pytest.raises(Malformed, match=reason):
@@ -103,9 +101,7 @@ def test_declarations_that_every_element_of_xml_would_repeat_are_refused(
     ("netscape", "<DL>\n<DT><A HREF=a:b>A</A>\n", "<HR>"),
     ("opera", "Opera Hotlist version 2.0\n#URL\n\tURL=a:b\n", "#DELETED\n"),
 ])  # fmt: skip
-def test_the_number_of_entries_without_a_bookmark_is_limited(
-    format, beginning, worthless, monkeypatch
-):
+def test_entries_without_a_bookmark_are_limited(format, beginning, worthless, monkeypatch):
     monkeypatch.setattr("formats.imports.MAX_ENTRIES_WITHOUT_BOOKMARK", 1_000)
     data = beginning + worthless * 5_000
     first, *others = read_entries(data.encode(), format, "")

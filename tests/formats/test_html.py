@@ -178,18 +178,15 @@ def test_the_query_fills_in_the_form(app):
 
 # --- Deleting and putting back ---
 
-def delete_form(response):
-    (form,) = [f for f in response.forms.values() if f.action.startswith("/-/delete/")]
+def form_to(response, path):
+    """Return the form of a page whose action has this path."""
+    (form,) = [form for form in response.forms.values() if path in form.action]
     return form
 
 
 def delete_with_a_form(app, id, query=""):
-    return delete_form(app.get(f"/{id}{query}", headers=PAGE, status=200)).submit(status=200)
-
-
-def restore_form(page):
-    (form,) = [form for form in page.forms.values() if form.action.endswith("/-/restore")]
-    return form
+    page = app.get(f"/{id}{query}", headers=PAGE, status=200)
+    return form_to(page, "/-/delete/").submit(status=200)
 
 
 def test_a_bookmark_that_is_put_back_has_all_its_fields(app, add):
@@ -199,7 +196,7 @@ def test_a_bookmark_that_is_put_back_has_all_its_fields(app, add):
         old = add(uri, title=text, created="2001-02-03T04:05:06Z", **fields)
         response = delete_with_a_form(app, old["id"])
         assert_harmless(Page(response.text))
-        address = restore_form(response).submit(status=303).headers["Location"]
+        address = form_to(response, "/-/restore").submit(status=303).headers["Location"]
         new = app.get("/" + address.partition("#b-")[2], status=200).json
         assert new["id"] != old["id"] and new["modified"] > "2026"
         assert new == old | {"id": new["id"], "modified": new["modified"]}
@@ -210,9 +207,9 @@ def test_what_could_not_be_put_back_can_be_tried_again(app, add, monkeypatch):
     response = delete_with_a_form(app, old["id"], "?_list=tag%3Dx")
     with monkeypatch.context() as broken:
         broken.setattr(app.app.store, "transaction", lambda: 1 / 0)
-        response = restore_form(response).submit(headers=PAGE, status=500)
+        response = form_to(response, "/-/restore").submit(headers=PAGE, status=500)
     assert "/?tag=x" in Page(response.text).links()
-    address = restore_form(response).submit(status=303).headers["Location"]
+    address = form_to(response, "/-/restore").submit(status=303).headers["Location"]
     (new,) = app.get("/", status=200).json
     assert (new["uri"], new["created"]) == ("localhost:3000", "2001-02-03T04:05:06Z")
     assert address == f"http://localhost/?tag=x&restored=1#b-{new['id']}"
@@ -409,7 +406,7 @@ def test_checked_bookmarks_are_deleted_and_put_back(app, many):
     assert "3 bookmarks" in response.html.select_one(".notice").text
     assert "Unread 7" in response.html.header.text
     assert [b["title"][1] for b in app.get("/", status=200).json] == list("0235689")
-    form = restore_form(response)
+    form = form_to(response, "/-/restore")
     assert form.text.count("Put them back") == 1
     address = form.submit(status=303).headers["Location"]
     assert "3 bookmarks put back." in app.get(address, headers=PAGE, status=200).text
@@ -782,7 +779,7 @@ def test_a_form_with_the_uri_of_another_bookmark_comes_back_with_its_link(app, a
 
 def test_deleting_an_old_version_shows_the_current_one(app, add):
     id = add("https://1.example/", title="Old", description="x" * 1000 + "y")["id"]
-    form = delete_form(app.get(f"/{id}", headers=PAGE))
+    form = form_to(app.get(f"/{id}", headers=PAGE), "/-/delete/")
     app.post_json(f"/{id}", {"title": "New"}, status=200)
     response = form.submit(headers=PAGE, status=412)
     assert "New" in Page(response.text).texts
@@ -848,8 +845,7 @@ def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
 def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(app, add):
     add("https://1.example/", tags=["x"])
     add("https://2.example/", tags=["y"])
-    form = app.get("/?tag=x", headers=PAGE, status=200).forms
-    (form,) = [f for f in form.values() if f.action == "/-/tags"]
+    form = form_to(app.get("/?tag=x", headers=PAGE, status=200), "/-/tags")
     add("https://3.example/", tags=["x"])
     form["tags"] = "z"
     page = form.submit(headers=PAGE, status=200)

@@ -208,9 +208,7 @@ def test_the_logs_have_the_address_that_the_trusted_proxy_forwards(serve, proxy,
     (("--base-url", "https://marks.example"), "x" * 15, True),
     ((), "x" * 15, False),
 ])  # fmt: skip
-def test_a_short_token_causes_a_warning_if_other_machines_reach_the_service(
-    serve, options, token, is_warned
-):
+def test_a_short_token_is_warned_of_if_other_machines_reach_it(serve, options, token, is_warned):
     service = serve(*options, BOOKMARKS_TOKEN=token)
     service.stop()
     log = "".join(service.log)

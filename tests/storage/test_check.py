@@ -185,9 +185,7 @@ def test_repair_keeps_a_bookmark_whose_tombstone_broke_after_the_check(address, 
     assert path.exists()
 
 
-def test_repair_does_not_claim_the_removal_of_what_another_program_removed(
-    address, data, monkeypatch
-):
+def test_repair_claims_no_removal_of_what_another_program_removed(address, data, monkeypatch):
     path = expire(data)
     findings = storage.check.check(data, 30)
     (data / "tombstones" / "b.json").unlink()

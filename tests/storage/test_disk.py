@@ -200,9 +200,7 @@ def send_form(app, data, monkeypatch):
         ("/-/tags", {"tag": "x", "expected": "3", "do": "rename", "tags": "new"}),
     ],
 )
-def test_a_page_says_that_the_outcome_is_unknown_if_a_folder_cannot_be_synced(
-    send_form, path, fields
-):
+def test_a_page_says_the_outcome_is_unknown_if_a_folder_cannot_be_synced(send_form, path, fields):
     page = send_form(path, fields, count=3).html.main
     assert page.h1.text == "This may be done or not"
     assert "The change may be stored or not" in page.text and "not done yet" not in page.text

@@ -59,9 +59,7 @@ def test_only_what_is_published_has_a_name(tmp_path, kind):
 
 
 @pytest.mark.parametrize("has_hard_links", [True, False])
-def test_publishing_a_new_file_replaces_no_existing_file(
-    tmp_path, monkeypatch, kind, has_hard_links
-):
+def test_publishing_a_new_file_replaces_no_other_file(tmp_path, monkeypatch, kind, has_hard_links):
     if not has_hard_links:
         monkeypatch.setattr(files, "_O_TMPFILE", 0)
         monkeypatch.setattr(os, "link", raise_error(errno.EPERM))
@@ -85,9 +83,7 @@ def test_a_failed_write_or_publication_leaves_no_file(tmp_path, monkeypatch, kin
         assert contents(tmp_path) == {}
 
 
-def test_an_error_in_closing_a_synced_file_does_not_undo_its_publication(
-    tmp_path, monkeypatch, kind
-):
+def test_an_error_in_closing_a_synced_file_keeps_it_published(tmp_path, monkeypatch, kind):
     closed = os.close
 
     def close_and_fail(descriptor):

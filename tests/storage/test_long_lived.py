@@ -157,9 +157,7 @@ def members(content):
 
 @pytest.mark.parametrize("id", ["later", "mixed"])
 @pytest.mark.parametrize("rewrite, name, value", REWRITES.values(), ids=REWRITES)
-def test_a_rewrite_keeps_unknown_members_and_the_order_of_all_members(
-    app, data, rewrite, name, value, id
-):
+def test_a_rewrite_keeps_unknown_members_and_the_order_of_all(app, data, rewrite, name, value, id):
     rewrite(app, id, f"https://{id}.example/")
     modified = app.get(f"/{id}").json["modified"]
     assert modified != TIME
