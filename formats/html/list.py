@@ -251,11 +251,15 @@ class _ItemWriter:
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:
-    """Return how often the links of all items repeat the filter."""
+    """Return how often the filter would be written in the links of all items.
+
+    If that makes the page too large, the links leave out the filter.
+    """
     repetitions = 0
     for entry in entries:
         repetitions += len(entry.bookmark.tags)
-        # The edit link has the filter once, but encoded twice, which can double its length.
+        # The edit link counts as two. It has the filter once, but encoded twice, which can
+        # double the length.
         repetitions += 2
     return repetitions
 
@@ -350,16 +354,7 @@ def _aside(listing: Listing) -> str:
 
 
 def _tags(listing: Listing) -> str:
-    """Return links that add one of the most used tags to the filter."""
-    selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
-    counts = listing.selection.tag_counts(_MAX_TAGS)
-    repeats_filter = listing.can_repeat_filter(number_of_links=len(counts))
-    link_start = _tag_link_start(listing, repeats_filter)
-    items = ""
-    for tag, count in counts:
-        if fold_tag(tag) not in selected_tags:
-            is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
-            items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
+    items = _most_used_tags(listing)
     content = ""
     if not items:
         content = "<p>No more tags.</p>\n"
@@ -367,6 +362,21 @@ def _tags(listing: Listing) -> str:
     if items:
         content += f'<ul class="cloud">\n{items}</ul>\n'
     return f'<section id="tags-of-list" tabindex="-1">\n<h2>Tags</h2>\n{content}</section>\n'
+
+
+def _most_used_tags(listing: Listing) -> str:
+    """Return links that add one of the most used tags to the filter."""
+    selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
+    counts = listing.selection.tag_counts(_MAX_TAGS)
+    repeats_filter = listing.can_repeat_filter(number_of_links=len(counts))
+    link_start = _tag_link_start(listing, repeats_filter)
+    items = ""
+    for tag, count in counts:
+        if fold_tag(tag) in selected_tags:
+            continue
+        is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
+        items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
+    return items
 
 
 def _all_tags_item(listing: Listing) -> str:

@@ -135,22 +135,26 @@ def _item(site: Site, tag: str, count: int) -> str:
 
 
 def write_question(
-    old: TagCounts, new: Sequence[str], existing: TagCounts, expected: int, site: Site
+    old: TagCounts,
+    new: Sequence[str],
+    new_tags_in_use: TagCounts,
+    expected_count: int,
+    site: Site,
 ) -> str:
     """Return the page that asks before old tags are merged into new ones, or removed.
 
-    `existing` are the new tags that bookmarks have already. If the number of bookmarks is not
-    `expected` when the form is sent, the service asks again.
+    `new_tags_in_use` are the new tags that bookmarks have already. If the number of bookmarks is
+    not `expected_count` when the form is sent, the service asks again.
     """
     old_tags = [tag for tag, _ in old]
     if new:
         action = "merge"
-        text = _merge_text(old, new, existing)
+        text = _merge_text(old, new, new_tags_in_use)
     else:
         action = "delete"
-        text = _removal_text(old_tags, count=expected)
+        text = _removal_text(old_tags, count=expected_count)
     hidden = [("tag", tag) for tag in old_tags]
-    hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(expected))]
+    hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(expected_count))]
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
     button = frame.submit_button(_ACTIONS[action], cancel)
     form = frame.post_form(f"{site.path}/-/tags", hidden, button)
@@ -175,22 +179,24 @@ def _removal_text(tags: Sequence[str], count: int) -> str:
     return f"Remove {_names_html(tags)} from {number}? The bookmarks stay."
 
 
-def _merge_text(old: TagCounts, new: Sequence[str], existing: TagCounts) -> str:
+def _merge_text(old: TagCounts, new: Sequence[str], new_tags_in_use: TagCounts) -> str:
     """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
     old_tags = [tag for tag, _ in old]
     number = frame.number_of_bookmarks(sum(count for _, count in old))
-    target = _target_html(new, old_tags, existing)
+    target = _target_html(new, old_tags, new_tags_in_use)
     return f"Merge {_names_html(old_tags)} ({number}) into {target}?"
 
 
-def _target_html(new: Sequence[str], old_tags: Sequence[str], existing: TagCounts) -> str:
+def _target_html(
+    new: Sequence[str], old_tags: Sequence[str], new_tags_in_use: TagCounts
+) -> str:
     folded_old_tags = set(map(fold, old_tags))
-    existing_counts = {fold(tag): count for tag, count in existing}
+    count_by_folded_tag = {fold(tag): count for tag, count in new_tags_in_use}
     targets = []
     for tag in new:
         name = _name_html(tag)
-        if fold(tag) in existing_counts:
-            number = frame.number_of_bookmarks(existing_counts[fold(tag)])
+        if fold(tag) in count_by_folded_tag:
+            number = frame.number_of_bookmarks(count_by_folded_tag[fold(tag)])
             targets.append(f"{name}, which {number} have already")
         elif fold(tag) in folded_old_tags:
             targets.append(name)

@@ -7,7 +7,7 @@ import stat
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -127,21 +127,26 @@ class HostApplication:
         return folder
 
     def _control_access(self, host: str) -> AccessControl:
-        """Read the tokens at each request, so that a removed token is refused at once."""
-        file = self.root / f"{host}.tokens"
-        tokens = self.access_control.tokens
-        try:
-            # `is_missing` is False if the folder of the file cannot be searched. Reading the file
-            # then fails, so that the shared tokens do not open the host's folder.
-            if not files.is_missing(file):
-                tokens = credentials.read_tokens(file)
-        except (StorageError, OSError) as error:
-            raise Unavailable(_CANNOT_BE_USED_TEXT) from error
         return replace(
             self.access_control,
-            tokens=tokens,
+            tokens=self._read_tokens(host),
             base_url=f"//{host}",
         )
+
+    def _read_tokens(self, host: str) -> Sequence[bytes]:
+        """Return the host's own tokens, or the shared ones if it certainly has no token file.
+
+        Reads the file at each request, so that a removed token is refused at once.
+        """
+        file = self.root / f"{host}.tokens"
+        if files.is_missing(file):
+            return self.access_control.tokens
+        # The file may exist but be unreadable. Then the host is unavailable, because the shared
+        # tokens must not open its folder.
+        try:
+            return credentials.read_tokens(file)
+        except (StorageError, OSError) as error:
+            raise Unavailable(_CANNOT_BE_USED_TEXT) from error
 
 
 def _is_own_folder(folder: Path) -> bool:

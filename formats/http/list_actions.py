@@ -120,6 +120,10 @@ def respond_changed(
 _Action = Callable[[Transaction, Entry], None]
 
 
+# What happens to one bookmark in a transaction. `_add_outcome` adds it to the page's lists only
+# after the transaction, because an error at its end may leave every bookmark as it was.
+
+
 class _Changed(NamedTuple):
     before: Bookmark
 
@@ -131,6 +135,8 @@ class _ChangedMeanwhile(NamedTuple):
 
 
 class _Refused(NamedTuple):
+    """The bookmark was not changed, because of an error."""
+
     bookmark: Bookmark
     error: StorageError
 

@@ -40,7 +40,8 @@ def respond_login_page(request: Request, site: Site) -> Response:
 def _read_pending_fields(request: Request) -> Parameters:
     is_form_of_page = request.method == "POST" and path_of(request).startswith("/-/")
     if is_form_of_page:
-        with suppress(HTTPError, Malformed, Invalid):  # Uploaded files are not kept.
+        # A form with an uploaded file raises Invalid, so the user has to choose the file again.
+        with suppress(HTTPError, Malformed, Invalid):
             return pending_fields(request, read_form(request, MAX_LOGIN_FORM))
     return []
 
@@ -48,8 +49,9 @@ def _read_pending_fields(request: Request) -> Parameters:
 def pending_fields(request: Request, fields: Parameters) -> Parameters:
     """Return the fields that are sent again after the login.
 
-    There are none if the form may come from another site, which must not make the user delete
-    something by logging in.
+    There are none if the form may come from another site. Otherwise, that site could send a form
+    that deletes bookmarks, and the user, who sees only a login page, would delete them by logging
+    in.
     """
     if not is_sent_by_own_page(request):
         return []
