@@ -84,8 +84,7 @@ class Store(Reader):
         """
         # Read changed files before the lock makes other writers wait. A refresh without
         # inotify compares all files, which is only done once, under the lock.
-        if not self._follower.watch.lacks_inotify:
-            self.refresh()
+        self.refresh_if_fast()
         with self._locked_folders() as folders:
             transaction = Transaction(
                 self._follower,
