@@ -142,7 +142,12 @@ def test_the_first_response_after_a_change_is_cached(app, add, inotify, monkeypa
         app.get("/")
     add("x:a")
     made, cache_response = [], ResponseCache._add
-    monkeypatch.setattr(ResponseCache, "_add", lambda *args: made.append(cache_response(*args)))
+
+    def note_and_cache(*args):
+        made.append(args)
+        cache_response(*args)
+
+    monkeypatch.setattr(ResponseCache, "_add", note_and_cache)
     for _ in range(3):
         app.get("/")
     assert len(made) == 1

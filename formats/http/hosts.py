@@ -36,7 +36,8 @@ _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
 class _OpenFolder:
     """An open folder of a host, and the caches of its responses.
 
-    The system gives the inode number of an open folder to no other folder.
+    While the folder is open, no new folder gets its inode number, so that `os.path.samestat`
+    tells whether the path still names the same folder.
     """
 
     def __init__(self, folder: Path, one_machine: bool, keep_deleted: int) -> None:
@@ -44,12 +45,8 @@ class _OpenFolder:
         opened = ExitStack()
         weakref.finalize(self, opened.close)
         descriptor = opened.enter_context(files.open_folder(folder))
-        self.identity = _identity(os.fstat(descriptor))
+        self.status = os.fstat(descriptor)
         self.caches = make_caches(Store(folder, one_machine, keep_deleted))
-
-
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
 
 
 class FolderCaches:
@@ -68,13 +65,13 @@ class FolderCaches:
         try:
             opened = self._opened.get(folder)
             # A folder that was deleted and made again needs a new store, which makes subfolders.
-            if opened is None or opened.identity != _identity(os.lstat(folder)):
+            if opened is None or not os.path.samestat(opened.status, os.lstat(folder)):
                 opened = _OpenFolder(folder, self._one_machine, self._keep_deleted)
         except (StorageError, OSError) as error:
             raise Unavailable(_CANNOT_BE_USED_TEXT) from error
         with self._lock:
             other = self._opened.get(folder)
-            if other and other.identity == opened.identity:
+            if other and os.path.samestat(other.status, opened.status):
                 opened = other  # Another thread may have opened the folder meanwhile.
             self._opened[folder] = opened
             self._opened.move_to_end(folder)

@@ -251,8 +251,12 @@ def test_an_unreadable_file_is_not_read_at_every_request(store, a, fail_to_open,
     fail_to_open(errno.EIO, "a")
     read = []
     update = store._follower._update_index
-    count = lambda ids: update(read.append(ids) or ids)  # noqa: E731
-    monkeypatch.setattr(store._follower, "_update_index", count)
+
+    def note_and_update(ids):
+        read.append(ids)
+        update(ids)
+
+    monkeypatch.setattr(store._follower, "_update_index", note_and_update)
     for _ in range(9):
         with pytest.raises(Unreadable):
             store.get("a")
