@@ -269,7 +269,8 @@ class Follower:
     def _last_item_unless_deleted(self, id: str) -> Item | None:
         """Return the item of an unreadable file as it was last read.
 
-        Clients take bookmarks that are missing in lists for deleted.
+        An unreadable bookmark stays in lists, because clients would delete their copies of a
+        missing bookmark.
         """
         last = self.index.items.get(id)
         has_tombstone = os.path.lexists(self.folders.tombstones / (id + SUFFIX))

@@ -180,11 +180,12 @@ def retag(
 
 def replace_tags(store: Store, tags: Sequence[str], new: Sequence[str]) -> RetagReport:
     """Replace each of the tags on all bookmarks. Raises Unavailable before the first change."""
-    queries = [Query(fold_tags([tag])) for tag in tags]
-    selections = [store.select(query).entries for query in queries]
+    selected = []
+    for tag in tags:
+        retagging = Retagging(Query(fold_tags([tag])), remove=(tag,), add=tuple(new))
+        selected.append((retagging, store.select(retagging.query).entries))
     report = RetagReport.empty()
-    for tag, query, entries in zip(tags, queries, selections, strict=True):
-        retagging = Retagging(query, remove=(tag,), add=tuple(new))
+    for retagging, entries in selected:
         report.add(retag(store, retagging, entries))
         if report.error:
             break

@@ -234,14 +234,13 @@ class Transaction:
         return descriptors
 
     def _sync_folder_later(self, folder: int, changed_files: Sequence[int]) -> None:
-        """Let `sync` sync a folder, and any of its changed files.
+        """Remember a folder and one of its changed files, which `sync` will sync.
 
-        XFS reports some errors only for files.
+        On XFS, syncing only the folder would hide some errors.
         """
-        any_file = changed_files[0]
         with files.translate_disk_errors():
             # `publish` closes its descriptors before `sync` runs, so keep a duplicate.
-            self._file_by_folder_to_sync[folder] = os.dup(any_file)
+            self._file_by_folder_to_sync[folder] = os.dup(changed_files[0])
 
     def _publish_staged(
         self,
@@ -287,7 +286,8 @@ class Transaction:
     def remove_files(self) -> None:
         """Remove files of deleted bookmarks. Raises a StorageError.
 
-        Call `sync` first, so that a power cut cannot lose both files of a restored bookmark.
+        Call `sync` first. Otherwise, a power cut could lose a restored bookmark: its old file
+        would be removed, and its new file would not be durable.
         """
         self._remove(self._ids_to_erase)
         try:

@@ -72,9 +72,9 @@ def parse_plausible_date(value: object) -> str | None:
 
 
 def may_be_date(value: object) -> bool:
-    """Return whether a value is a plausible date, or a text that may be meant as one.
+    """Return whether a value is a text, or a number that is a plausible date.
 
-    A number that is no plausible date may be a duration.
+    Other numbers may be durations.
     """
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return True

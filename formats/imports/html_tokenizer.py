@@ -81,8 +81,8 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    Each part of the file, such as an entry, begins with a token whose name is "". There the
-    text of the tag above ends, even if its end tag is missing.
+    Each part of the file, such as an entry, begins with a token whose name is "". The token
+    ends the text of the tag before, even if an end tag is missing.
     """
     line = 1
     for part in _split_into_parts(text):

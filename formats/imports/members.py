@@ -117,11 +117,13 @@ def _translate_pinboard(members: Members) -> Members:
         return members
     translated: Members = {}
     for name, value in members.items():
+        if name == "title":
+            continue  # The title is empty here, and the description takes its place.
         if name == "description" and isinstance(value, str):
             translated["title"] = value
         elif role_of(name) == "tags" and isinstance(value, str):
             translated[name] = ",".join(value.split())
-        elif name != "title":  # An empty one.
+        else:
             translated[name] = value
     return translated
 

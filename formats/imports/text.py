@@ -50,11 +50,12 @@ def is_list(text: str) -> bool:
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
-    # A title in a list may look like a link of Markdown, as in `a:b<TAB>[x](y)`.
-    other_lines = [line for line in beginning if not _parse_line_of_list(line)]
-    if any(map(org.has_link, other_lines)):
+    # Lines of a list are left out, because a title may look like a link of Markdown, as in
+    # `a:b<TAB>[x](y)`.
+    lines_of_no_list = [line for line in beginning if not _parse_line_of_list(line)]
+    if any(map(org.has_link, lines_of_no_list)):
         return _read_org(text)
-    if any(map(markdown.has_link, other_lines)):
+    if any(map(markdown.has_link, lines_of_no_list)):
         return _read_document(_numbered_lines(text), markdown.read_heading)
     _refuse_table(beginning)
     return _read_list(text)
