@@ -76,11 +76,6 @@ class Follower:
         with files.translate_disk_errors(_READ_PROBLEM):
             return self.folders.bookmarks.parent.stat().st_ctime
 
-    @property
-    def lacks_inotify(self) -> bool:
-        """Whether each refresh compares all files."""
-        return self.watch.lacks_inotify
-
     def find(self, id: str) -> Entry | None:
         """Return the bookmark of this id, or None. Raises Gone or Unreadable."""
         if id in self._invalid:
@@ -135,11 +130,10 @@ class Follower:
 
     def refresh_bookmark(self, id: str) -> None:
         """Read the files of at least this id if they have changed."""
-        if not self.lacks_inotify:
+        if self.watch.lacks_inotify:
+            self.read_again(id)  # `refresh` would compare all files.
+        else:
             self.refresh()
-        # Without inotify, `refresh` would compare all files.
-        elif id not in self._unreadable or self._is_retry_due():
-            self.read_again(id)
 
     def require_readable(self) -> None:
         """Raise Unavailable if every bookmark is unreadable.
@@ -155,7 +149,7 @@ class Follower:
         """Read the files of an id, even if no event names them."""
         self._note_ctimes_of_folders()
         self._tombstone_files.look_for(id)
-        self._read_and_retry([id])
+        self._update_index([id])
 
     def _read_and_retry(self, ids: list[str]) -> None:
         if self._is_retry_due():
@@ -307,8 +301,7 @@ class Follower:
         folder = self.folders.bookmarks
         if id in self._tombstone_files:
             folder = self.folders.tombstones
-        path = os.path.abspath(folder / (id + SUFFIX))
-        log.warning("%s is skipped: %s", path, error)
+        log.warning("%s/%s is skipped: %s", folder, id + SUFFIX, error)
 
     def _forget_error(self, id: str) -> None:
         if self._find_error(id):

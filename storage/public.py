@@ -39,10 +39,6 @@ class PublicFollower:
     def ids_of_uri_key(self, key: str) -> list[str]:
         return [entry.bookmark.id for entry in self.index.of_uri_key(key)]
 
-    @property
-    def lacks_inotify(self) -> bool:
-        return self._follower.lacks_inotify
-
     def is_up_to_date(self) -> bool:
         return self._follower.is_up_to_date()
 

@@ -108,11 +108,6 @@ class Reader:
         with self._follower.mutex:
             self._follower.refresh()
 
-    def refresh_if_fast(self) -> None:
-        """Read all changed files, unless that means to compare all files."""
-        if not self._follower.lacks_inotify:
-            self.refresh()
-
     def count(self, tag: str) -> int:
         with self._follower.mutex:
             return self._follower.index.count(tag)

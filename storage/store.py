@@ -84,7 +84,8 @@ class Store(Reader):
         """
         # Read changed files before the lock makes other writers wait. A refresh without
         # inotify compares all files, which is only done once, under the lock.
-        self.refresh_if_fast()
+        if not self._follower.watch.lacks_inotify:
+            self.refresh()
         with self._locked_folders() as folders:
             transaction = Transaction(
                 self._follower,

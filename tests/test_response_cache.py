@@ -103,9 +103,6 @@ class FakeStore:
     def has_changed(self, change_count):
         return change_count != self.change_count
 
-    def refresh_if_fast(self):
-        pass
-
 
 def response(body=b"", headers=()):
     return Response(OK, dict(headers), body)
@@ -135,22 +132,6 @@ def test_a_cached_response_waits_for_no_reading_or_writing_request(data, app, ad
         request.start()
         request.join(10)
         assert not request.is_alive()
-
-
-def test_the_first_response_after_a_change_is_cached(app, add, inotify, monkeypatch):
-    for _ in range(3):
-        app.get("/")
-    add("x:a")
-    made, cache_response = [], ResponseCache._add
-
-    def note_and_cache(*args):
-        made.append(args)
-        cache_response(*args)
-
-    monkeypatch.setattr(ResponseCache, "_add", note_and_cache)
-    for _ in range(3):
-        app.get("/")
-    assert len(made) == 1
 
 
 def test_a_response_is_not_cached_if_the_store_changes_while_it_is_made():

@@ -54,11 +54,8 @@ class ResponseCache:
         if key is None:
             return make_response(request)
         cached = self._responses.get(key)
-        if cached:
-            if not self.store.has_changed(cached.change_count):
-                return cached.response
-            # Read the changes now, so that the new response is cached with the new count.
-            self.store.refresh_if_fast()
+        if cached and not self.store.has_changed(cached.change_count):
+            return cached.response
         # Read the count first: if the store changes meanwhile, the response must count as old.
         change_count = self.store.change_count
         response = make_response(request)

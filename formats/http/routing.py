@@ -80,7 +80,7 @@ class Service:
     def _count_unread(self) -> int:
         """Count when a page is written, so that the number includes all changes."""
         with suppress(StorageError):  # The page must be shown even if the store fails now.
-            self.store.refresh_if_fast()
+            self.store.refresh()
         return self.store.count(UNREAD)
 
     def _find_host_tags(self, uri: str) -> Sequence[str]:

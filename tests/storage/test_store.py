@@ -246,23 +246,6 @@ def test_an_error_of_one_file_affects_only_its_bookmark(
     assert titles(other) == {"a": "A", "b": "New", "c": "C"}
 
 
-def test_an_unreadable_file_is_not_read_at_every_request(store, a, fail_to_open, monkeypatch):
-    monkeypatch.setattr(store._follower.watch, "lacks_inotify", True)
-    fail_to_open(errno.EIO, "a")
-    read = []
-    update = store._follower._update_index
-
-    def note_and_update(ids):
-        read.append(ids)
-        update(ids)
-
-    monkeypatch.setattr(store._follower, "_update_index", note_and_update)
-    for _ in range(9):
-        with pytest.raises(Unreadable):
-            store.get("a")
-    assert len(read) <= 2
-
-
 def test_a_failing_folder_of_tombstones_hides_no_bookmark(store, a, tmp_path, monkeypatch, inotify):
     read = files.read
 
