@@ -56,7 +56,7 @@ class Builder:
     """Builds the folders and entries of a document.
 
     `child_tags` are the tags of the texts that are read from its children. Of several children
-    with one tag, only the first is read. `descendant_tags` are the tags of the texts that are
+    with one tag, only the first is kept. `descendant_tags` are the tags of the texts that are
     read at any depth. Several texts with one tag are joined with commas. For example, with the
     child tag `title` and the descendant tag `tag`, the entry
 
@@ -120,7 +120,7 @@ class Builder:
         texts = self._open_elements[-1].texts
         if tag not in texts:
             texts[tag] = parts
-        # The parts of a second text with this tag are read, but kept nowhere.
+        # Otherwise, these parts are dropped: only the first text with this tag is kept.
         return parts
 
     def _continue_text(self, tag: str) -> _Parts:

@@ -108,8 +108,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     query = Query(tags=members.get("tag", ()), search=members.get("q"))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
-        # A client reads the name of a field and the reason as one sentence, so the name of
-        # the second field begins the reason: "tag or q is required, to select …".
+        # Field and reason are read as one sentence: "tag or q is required, to select …".
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)

@@ -310,7 +310,7 @@ class Transaction:
                 files.sync_folder(folder, descriptor)
 
     def _require_unchanged(self, found: Entry) -> None:
-        """Raise Busy if the file has changed since `find`. Its content is not needed."""
+        """Raise Busy if the file has changed since `find`."""
         self._read_unchanged(found)
 
     def _read_unchanged(self, found: Entry) -> bytes:

@@ -120,10 +120,6 @@ def respond_changed(
 _Action = Callable[[Transaction, Entry], None]
 
 
-# What happens to one bookmark in a transaction. `_add_outcome` adds it to the page's lists only
-# after the transaction, because an error at its end may leave every bookmark as it was.
-
-
 class _Changed(NamedTuple):
     before: Bookmark
 
@@ -141,6 +137,8 @@ class _Refused(NamedTuple):
     error: StorageError
 
 
+# What happened to one bookmark in a transaction. `_add_outcome` adds it to the page's lists only
+# after the transaction, because an error at its end may leave every bookmark as it was.
 _Attempt = _Changed | _ChangedMeanwhile | _Refused
 
 

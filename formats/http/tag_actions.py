@@ -70,11 +70,11 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     old = [tag for tag in fields.get("tag", []) if tag.strip()]
     new = _read_new_tags(fields)
     old_counts = _count_bookmarks(service.store, old)
-    existing_counts = _count_bookmarks(service.store, tags_without(new, old))
-    total = sum(count for _, count in old_counts + existing_counts)
-    is_confirmed = fields.get("expected") == str(total)
+    new_tags_in_use = _count_bookmarks(service.store, tags_without(new, old))
+    expected_count = sum(count for _, count in old_counts + new_tags_in_use)
+    is_confirmed = fields.get("expected") == str(expected_count)
     if old_counts and not is_confirmed:
-        return respond_page(write_question(old_counts, new, existing_counts, total, site))
+        return respond_page(write_question(old_counts, new, new_tags_in_use, expected_count, site))
     report = replace_tags(service.store, old, new)
     raise_if_unfinished(report)
     return see_other(_address_after(site, new, report))

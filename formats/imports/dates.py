@@ -72,7 +72,7 @@ def parse_plausible_date(value: object) -> str | None:
 
 
 def may_be_date(value: object) -> bool:
-    """Return whether a value is a text, or a number that is a plausible date.
+    """Return whether a value is a plausible date, or a text that is not a number.
 
     Other numbers may be durations.
     """

@@ -168,7 +168,7 @@ class _Reader:
 def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
     """Set the dates, even if they are before 1990 or in the future.
 
-    `read_fields` leaves out such numbers, because in other formats they may not be dates.
+    `read_fields` does not convert such numbers, because in other formats they may not be dates.
     """
     for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
         date = parse_date(attributes.get(attribute, ""))
