@@ -19,7 +19,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 def _check_package(name: str) -> None:
-    """Raise ImportError if another program has a package of this name."""
+    """Raise ImportError if Python would import another program's package of this name."""
     found = Path(str(find_spec(name).origin)).resolve()  # type: ignore[union-attr]
     if found != _FOLDER / name / "__init__.py":
         raise ImportError(

@@ -163,18 +163,17 @@ class Follower:
     def _note_ctimes_of_folders(self) -> None:
         """Call this before reading files.
 
-        A change during the reading gives a folder a later ctime than the noted one, so that
-        the next refresh changes `state`.
+        If a file changes while it is read, its folder gets a later ctime than the noted one.
+        The next call notes that ctime, which changes `state`.
         """
         bookmarks, tombstones = self.folders
         with files.translate_disk_errors(_READ_PROBLEM):
+            self._note_ctime(bookmarks.stat().st_ctime)
             if tombstones.exists():
-                other = tombstones
+                self._note_ctime(tombstones.stat().st_ctime)
             else:
                 # Removing `tombstones` has changed the ctime of the folder above.
-                other = tombstones.parent
-            ctime = max(bookmarks.stat().st_ctime, other.stat().st_ctime)
-        self._note_ctime(ctime)
+                self._note_ctime(tombstones.parent.stat().st_ctime)
 
     def _compare_files(self) -> list[str]:
         with files.translate_disk_errors(_READ_PROBLEM):

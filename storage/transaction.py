@@ -77,7 +77,7 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # Inotify does not report a change that is made through another hard link.
+            # Inotify reports no change that is made through another hard link of the file.
             if id in self._follower.index.items:
                 self._follower.read_again(id)
             return self._follower.find(id)
@@ -87,8 +87,8 @@ class Transaction:
         try:
             entry = self.find(id)
         except Gone:
-            # Sync the tombstone before the client learns of the deletion, because an
-            # earlier sync may have failed.
+            # The sync of the tombstone may have failed, so that a power cut could undo the
+            # deletion. Sync it again before telling the client of it.
             self._sync_tombstone(id)
             raise
         if entry is None:

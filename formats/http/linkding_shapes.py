@@ -160,7 +160,7 @@ def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_names(tags: list[str], names: list[str]) -> list[str]:
-    """Return the names and the tags of flags, in the stored order if the names are the same."""
+    """Replace all tags but those of flags. If the names are the same, their order stays too."""
     if names == [tag for tag in tags if not stores_flag(tag)]:
         return tags
     flag_tags = [tag for tag in tags if stores_flag(tag)]

@@ -71,7 +71,7 @@ class AccessControl:
 
     tokens: Sequence[bytes]  # Without tokens, everybody may read and write.
     public_read: bool
-    base_url: str | None = None  # `//example.com` is valid for http and https.
+    base_url: str | None = None  # `//a.example` is an address for both http and https.
     failed_logins: FailedLogins = field(default_factory=FailedLogins)
 
     def find_credentials(self, request: Request) -> Credentials:

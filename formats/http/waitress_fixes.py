@@ -8,9 +8,9 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# The framing of a chunked body is its sizes, extensions and trailers. It may have 16 KiB, and
-# 6 bytes for every 16 bytes of content: a chunk of 16 bytes is sent as `10\r\n`, the content
-# and `\r\n`. A body of smaller chunks is refused.
+# The framing of a chunked body is all that is not content: sizes, line ends, extensions and
+# trailers. A body may have 16 KiB of framing, and 6 bytes more for every 16 bytes of content,
+# as in chunks of 16 bytes: `10\r\n`, the content, `\r\n`. Smaller chunks are refused.
 _MAX_FRAMING = 16_384
 _SMALL_CHUNK_SIZE = 16
 _SMALL_CHUNK_FRAMING = 6
@@ -43,7 +43,8 @@ class GuardedParser(HTTPRequestParser):  # type: ignore[misc]  # waitress has no
         content_size = len(body)
         framing_size = self.body_bytes_received - content_size
         small_chunks = content_size // _SMALL_CHUNK_SIZE
-        has_tiny_chunks = framing_size > _MAX_FRAMING + small_chunks * _SMALL_CHUNK_FRAMING
+        max_framing_size = _MAX_FRAMING + small_chunks * _SMALL_CHUNK_FRAMING
+        has_tiny_chunks = framing_size > max_framing_size
         has_long_line = len(body.control_line) + len(body.trailer) > _MAX_FRAMING
         if has_tiny_chunks or has_long_line:
             self.error = BadRequest("The chunks are too small, or a line between them is too long")

@@ -117,7 +117,10 @@ class _TooLarge(Exception):
 
 
 class _RowLines:
-    """Passes lines to csv.reader, and keeps the lines that it takes for one row."""
+    """An iterable of lines for csv.reader. The lines that it takes are kept in `taken`.
+
+    Raises _TooLarge when one row takes more than MAX_ENTRY characters.
+    """
 
     def __init__(self, first_line: str, rest_of_file: _NumberedLines) -> None:
         self.taken: list[str] = []

@@ -99,7 +99,8 @@ class _Reader:
         children = _find_children(members, _has_children_in_outermost_object)
         if children:
             tags: Tags = ()
-            # Without `children`, the name may be that of a user, as in Linkwarden's export.
+            # Only an object with `children` is a folder whose name is a tag. The name of another
+            # outermost object may be that of a user, as in Linkwarden's export.
             if "children" in members:
                 tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)
