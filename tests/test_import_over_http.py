@@ -170,6 +170,14 @@ def test_the_report_names_each_skipped_entry_and_counts_the_ignored_ones(app):
     page = app.post("/-/import", upload_files=[("file", "b.html", NETSCAPE)], headers=headers)
     assert page.content_type == "text/html"
     page.mustcontain("2 already there, 1 ignored, 1 skipped", "line 5", ">Address must")
+    for body, summary in (
+        (b"url\nb:1\nb:2\n", "Imported 2 added"),
+        (b"url\nb:1\nb:2\n", "Nothing new All 2 were there already"),
+        (b"url\nb:1\n", "Nothing new 1 already there"),
+        (b"url\n", "Nothing new Nothing was found to import"),
+    ):
+        page = app.post("/-/import", upload_files=[("file", "b.csv", body)], headers=headers)
+        assert " ".join(page.html.main.text.split()).startswith(summary)
 
 
 def test_the_report_replaces_invalid_characters_of_a_skipped_entry(app):

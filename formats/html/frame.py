@@ -153,11 +153,13 @@ def _unread_link(site: Site, listing: Listing | None) -> str:
     count = site.count_unread()
     if count == 0:
         return ""
-    number = f"{count:,}" if count else ""
+    label = "Unread"
+    if count is not None:
+        label = f"Unread <span>{count:,}</span>"
     filter = [("tag", "unread")]
     is_current = listing is not None and listing.filter == filter
     address = with_query(f"{site.path}/", filter)
-    return link(f"Unread <span>{number}</span>", address, is_current)
+    return link(label, address, is_current)
 
 
 def _search(site: Site, listing: Listing | None) -> str:

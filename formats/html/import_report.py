@@ -11,7 +11,10 @@ def write(report: ImportReport, site: Site) -> str:
     entries = _entries(report)
     not_read = _not_read(report)
     main = f'<p role="status">{summary}</p>\n{entries}{not_read}{list_link(site)}'
-    return write_page("Imported", main, site)
+    heading = "Nothing new"
+    if report.created or report.updated:
+        heading = "Imported"
+    return write_page(heading, main, site)
 
 
 def _entries(report: ImportReport) -> str:
@@ -56,4 +59,8 @@ def _summary(report: ImportReport) -> str:
         "stored with changes": report.noted,
     }
     texts = [f"{number:,} {what}" for what, number in numbers.items() if number]
-    return ", ".join(texts) or "Nothing was found to import"
+    if not texts:
+        return "Nothing was found to import"
+    if report.unchanged > 1 and len(texts) == 1:
+        return f"All {report.unchanged:,} were there already"
+    return ", ".join(texts)

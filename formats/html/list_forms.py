@@ -86,7 +86,7 @@ def retag_menu(listing: Listing) -> str:
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
     labels = {"add": "Add", "ask": "Remove"}
-    content = tags_field("list-tags", f"Tags for {number}", placeholder="tag, tag")
+    content = tags_field("list-tags", f"Tags for {number}", placeholder="Tags")
     content += buttons(labels)
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, attributes='class="retag"')
@@ -98,7 +98,7 @@ def _rename_form(listing: Listing, hidden: Parameters) -> str:
     if name != "tag" or len(listing.filter) > 1:
         return ""
     label = f"Rename <bdi>#{e(tag)}</bdi> to"
-    content = tags_field("rename", label, placeholder="tag, tag")
+    content = tags_field("rename", label, placeholder="New name")
     content += buttons({"rename": "Rename"})
     path = f"{listing.site.path}/-/tags"
     return post_form(path, hidden, content, attributes='class="retag"')

@@ -29,7 +29,7 @@ _LABELS_OF_REPEATED_ACTIONS = {
     "read": "Mark as read",
     "unread": "Mark as unread",
     "delete": "Delete",
-    "keep": "Keep this one",
+    "keep": "Keep it, delete the others",
     "restore": "Put back",
     "trash": "Delete for good",
 }

@@ -253,20 +253,20 @@
   items().forEach(nameControls);
   findAll(".single > .meta time").forEach(shorten);
 
-  const all = make("input", { type: "checkbox", ariaLabel: "Select all on this page" });
+  const all = make("input", { type: "checkbox" });
   let lastBox; // From which a click with Shift checks the boxes.
   const barStatus = find(".bar [role=status]");
-  barStatus?.after(make("label", { className: "all" }, all, make("span", {}, "All")));
+  const allText = new Text();
+  barStatus?.before(make("label", { className: "all" }, all, allText));
 
   function showSelection() {
     const count = boxes(":checked").length;
     if (barStatus) barStatus.textContent = count ? `${count} selected` : "";
     all.checked = count > 0 && count === boxes().length;
+    allText.textContent = `All ${boxes().length} on this page`;
   }
-  addEventListener("change", ({ target }) => {
-    if (target === all) boxes().forEach((box) => { box.checked = all.checked; });
-    showSelection();
-  });
+  all.onchange = () => boxes().forEach((box) => { box.checked = all.checked; });
+  addEventListener("change", showSelection);
   addEventListener("click", ({ target, shiftKey }) => {
     if (!boxes().includes(target)) return;
     const [first, last] = [boxes().indexOf(lastBox), boxes().indexOf(target)].sort((a, b) => a - b);

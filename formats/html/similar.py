@@ -26,8 +26,8 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     if groups:
         total = frame.number_of(len(groups), "group")
         text = (
-            "These look like the same page. Keep one; the others are deleted, and their tags "
-            "move to it."
+            "These look like the same page. Keep one: the others of its group are deleted, "
+            "and it gets their tags."
         )
     else:
         total = ""
@@ -74,9 +74,13 @@ def _group_heading(members: Group) -> str:
 
 
 def _keep_button(entry: Entry, members: Group, path: str) -> str:
-    others = " ".join([other.bookmark.id for other in members if other is not entry])
-    attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{others}"'
-    return f'<button form="many" {attributes}>Keep this one</button>'
+    others = [other.bookmark.id for other in members if other is not entry]
+    ids = " ".join(others)
+    attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{ids}"'
+    deleted = "the other"
+    if len(others) > 1:
+        deleted = f"{len(others)} others"
+    return f'<button form="many" {attributes}>Keep, delete {deleted}</button>'
 
 
 def _address(uri: str) -> str:

@@ -161,6 +161,7 @@ def test_the_page_of_tags_says_how_it_is_sorted_and_how_many_are_checked(browser
     assert sorted(renames) == ["0", "1", "1"]
     browser.find(".bar label input").click()
     assert browser.find(".bar [role=status]").text == "3 selected"
+    assert browser.find(".bar label").text == "All 3 on this page"
 
 
 def test_a_phone_shows_a_query_in_place_of_the_help_and_names_the_bookmark_of_a_sheet(browser):
