@@ -161,14 +161,15 @@ def _refuse_long_namespace(prefix: str | None, address: str | None) -> None:
 
 
 def parse(document: bytes, builder: Builder) -> None:
-    """Build the elements of a document.
+    """Build the elements of a document. Raises Malformed.
 
-    At an error, builds the elements before the error, then raises Malformed.
+    The elements before an error are built too.
     """
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Expat knows few charsets. In a str, it ignores the declaration.
+            # Decode the document here, because Expat knows few charsets. In a str, it
+            # ignores the charset of the declaration.
             builder.parser.feed(document.decode(codec))
         else:
             builder.parser.feed(document)

@@ -214,11 +214,11 @@ def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
     removed = []
     for finding in findings:
         if not finding.is_in_trash:
-            folder = folders.by_name(finding.folder_name)
+            folder = folders.descriptor_of(finding.folder_name)
             files.remove(finding.path.name, folder)
             removed.append(finding)
         elif finding.path.stem in removed_ids:
             removed.append(finding)
     for name in {finding.folder_name for finding in removed}:
-        files.sync_folder(folders.by_name(name))
+        files.sync_folder(folders.descriptor_of(name))
     return removed

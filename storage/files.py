@@ -304,7 +304,7 @@ def make_folder(path: Path) -> None:
     problem = f"The folder {path} cannot be created"
     with translate_disk_errors(problem):
         try:
-            # A user who can read a folder can lock the folder, so others must not read it.
+            # Other users must not read the folder, because then they could lock it too.
             path.mkdir(0o700, exist_ok=True)
         except FileNotFoundError:
             reason = f"its parent folder {path.parent} does not exist. Create that folder first"

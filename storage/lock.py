@@ -71,7 +71,7 @@ class OpenFolders:
             os.mkdir("tombstones", 0o700, dir_fd=self.data)
         files.sync_folder(self.data)
 
-    def by_name(self, name: str) -> int:
+    def descriptor_of(self, name: str) -> int:
         if name == "tombstones":
             return self.open_tombstones()
         return self.bookmarks
@@ -106,10 +106,10 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    The holder has locked the folder `bookmarks` with flock. The folder `data` is a turnstile:
-    a process locks it before it waits for `bookmarks`, and unlocks it when it has `bookmarks`.
-    With one lock alone, a holder that asks again at once would often overtake all others. With
-    the turnstile, the holder has to wait for `data`, which the next process keeps locked.
+    To hold it, a process locks the folder `bookmarks` with flock. Before it waits for that
+    folder, it locks the folder `data`, and it unlocks `data` when it has `bookmarks`. So the
+    process that is next keeps `data` locked, and a holder that asks again at once has to wait
+    for `data`. With the lock of `bookmarks` alone, it would often overtake all others.
     """
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ class Problem:
 
     @property
     def changed_text(self) -> str:
-        """Such as "200 bookmarks changed. ", or ""."""
+        """What was done before the error, such as "200 bookmarks changed. "."""
         if not self.changed:
             return ""
         return f"{number_of_bookmarks(self.changed)} changed. "
@@ -95,16 +95,19 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    # Another site may have caused the error, so the page must not show how many are unread.
-    unread: int | None = 0
-    if problem.status in _STATUSES_WITH_UNREAD_LINK and not site.is_visitor:
-        unread = None
-    site = replace(site, count_unread=lambda: unread)
+    site = _without_number_of_unread(site, problem.status)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
     main += list_link(site)
     return write_page(problem.heading, main, site).encode()
+
+
+def _without_number_of_unread(site: Site, status: int) -> Site:
+    """Hide the number of unread bookmarks, because another site may have caused the error."""
+    if status in _STATUSES_WITH_UNREAD_LINK and not site.is_visitor:
+        return replace(site, count_unread=lambda: None)  # A link without a number.
+    return replace(site, count_unread=lambda: 0)  # No link.
 
 
 def problem_html(problem: Problem) -> str:
