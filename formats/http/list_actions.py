@@ -69,14 +69,13 @@ def _apply_button(
 
 
 def _raise_if_nothing_done(changes: ChangedBookmarks) -> None:
-    """Raise the first error if no bookmark was changed, so that the form is shown again."""
-    if changes.done:
+    """Raise the first error if there is nothing else to say, so that the form is shown again."""
+    if changes.done or changes.changed_meanwhile:
         return
     if changes.ended_by:
         raise changes.ended_by
-    if not changes.changed_meanwhile:
-        _, first_error = changes.failed[0]
-        raise first_error
+    _, first_error = changes.failed[0]
+    raise first_error
 
 
 def _act_on_all(

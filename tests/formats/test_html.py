@@ -503,14 +503,15 @@ def test_only_the_batch_whose_outcome_is_unknown_may_be_changed(app, select_450,
     assert "50 bookmarks left alone after this error." in page.text
 
 
-def test_a_form_can_be_sent_again_if_an_error_came_before_any_change(app, select_450, fail_batch):
+def test_what_was_changed_meanwhile_is_named_if_an_error_ends_the_work(app, select_450, fail_batch):
     # The page has shown no version of the first batch, so these bookmarks are left alone.
     *selected, (_, shown), tags = select_450
     sent = [*selected, ("_shown", " ".join(shown.split()[200:])), tags, ("do", "delete")]
     fail_batch(2, Busy("Another writer has held the lock."))
-    page = app.post("/-/selected", sent, headers=PAGE, status=503)
-    assert "This is not done yet." in page.html.main.text
-    assert page.html.main.find("form", action="/-/selected")
+    main = app.post("/-/selected", sent, headers=PAGE, status=412).html.main
+    assert main.text.count("Changed since the page was opened") == 1
+    assert len(main.find_all("a", string="Edit")) == 200
+    assert "250 bookmarks left alone: Another program is changing" in main.text
 
 
 def test_a_filter_has_each_tag_once_in_the_case_of_its_first_mention(app, add):
