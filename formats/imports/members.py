@@ -113,7 +113,7 @@ def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
 
 def _translate_pinboard(members: Members) -> Members:
     """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`."""
-    if "href" not in members or members.get("title"):
+    if "href" not in members or _has_title(members):
         return members
     translated: Members = {}
     for name, value in members.items():
@@ -126,6 +126,10 @@ def _translate_pinboard(members: Members) -> Members:
         else:
             translated[name] = value
     return translated
+
+
+def _has_title(members: Members) -> bool:
+    return any(role_of(name) == "title" and value for name, value in members.items())
 
 
 def _translate_linkding(members: Members) -> Members:

@@ -123,6 +123,8 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
     ({"href": "a:b", "time": "2020-01-01", "date": DATES[0]}, CREATED),
     ({"href": "a:b", "shared": "no", "private": False}, {"tags": ["private"]}),
     ({"href": "a:b", "title": "T", "description": "D"}, {"title": "T", "description": "D"}),
+    ({"href": "a:b", "description": "D", "Title": "T"}, {"title": "T", "description": "D"}),
+    ({"href": "a:b", "description": "D", "name": "T"}, {"title": "T", "description": "D"}),
     # Names of members in other cases and spellings; the preferred member of a role counts.
     ({"url": "a:b", "name": "N", "Title": "T", "given-url": "c:d"}, {"title": "T"}),
     ({"url": "https://reader.example/1", "source_url": "a:b"}, {}),
