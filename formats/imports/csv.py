@@ -241,7 +241,11 @@ def _without_outer_marks(raw_cell: str) -> str:
 
 
 def _skip(row: _Row, reason: str) -> ImportedEntry:
-    return ImportedEntry(row.first_line, {"title": row.text.strip()}, reason)
+    text = row.text.strip()
+    further_lines = text.count("\n")
+    if further_lines:
+        reason = f"{reason}, up to line {row.first_line + further_lines}"
+    return ImportedEntry(row.first_line, {"title": text}, reason)
 
 
 def _fields_of_own_export(names: Sequence[str], cells: Sequence[str]) -> Fields:

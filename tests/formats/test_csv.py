@@ -170,7 +170,7 @@ def test_the_rows_after_an_unclosed_quote_are_read_in_a_large_file_too():
     # One unclosed quote joins two rows.
     ('a:1,"open\na:2,"note b"\na:3,x', [(2, WRONG_QUOTE), (3, "a:2"), (4, "a:3")]),
     # A quoted row of several lines is one row.
-    ('"a:1\na:2,2\na:3,3"\na:4,4', [(2, "has 1 cells, not 2"), (5, "a:4")]),
+    ('"a:1\na:2,2\na:3,3"\na:4,4', [(2, "has 1 cells, not 2, up to line 4"), (5, "a:4")]),
 ])  # fmt: skip
 def test_the_rows_after_a_misplaced_quote_are_read(rows, outcomes):
     assert lines_and_outcomes(f"url,title\n{rows}\n") == outcomes
