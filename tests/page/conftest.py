@@ -173,13 +173,15 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
         return
     command = [SHELL, *options.arguments, "--remote-debugging-port=0", "about:blank"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as shell:
-        port = profile / "DevToolsActivePort"  # Chromium writes the port into this file.
-        until(port.exists)
-        # chromedriver cannot start the shell, but control a running one.
-        options = webdriver.ChromeOptions()
-        options.debugger_address = f"127.0.0.1:{port.read_text().split()[0]}"
-        yield from drive(options)
-        os.killpg(shell.pid, signal.SIGTERM)  # The command is a script that starts Chromium.
+        try:
+            port = profile / "DevToolsActivePort"  # Chromium writes the port into this file.
+            until(lambda: port.exists() and port.read_text() != "")
+            # chromedriver cannot start the shell, but control a running one.
+            options = webdriver.ChromeOptions()
+            options.debugger_address = f"127.0.0.1:{port.read_text().split()[0]}"
+            yield from drive(options)
+        finally:
+            os.killpg(shell.pid, signal.SIGTERM)  # The command is a script that starts Chromium.
 
 
 def drive(options: webdriver.ChromeOptions) -> Iterator[webdriver.Chrome]:

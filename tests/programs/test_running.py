@@ -119,10 +119,13 @@ sys.exit(bookmarks.main(["--data", sys.argv[1], "--listen", "127.0.0.1:0"]))
 def test_a_signal_ends_it_while_it_reads_the_collection(data):
     command = [sys.executable, "-c", LOADING, str(data)]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
-        assert "http://" in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
-        assert process.stderr.read() == ""
+        try:
+            assert "http://" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 0
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
 
 
 def test_a_long_response_is_complete_after_a_signal(serve, data):
