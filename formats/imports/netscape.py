@@ -14,7 +14,7 @@ from formats.imports.html_tokenizer import (
     tokenize,
     unescape,
 )
-from formats.imports.roles import read_fields
+from formats.imports.roles import note_wrong_date, read_fields
 from formats.netscape import OWN_ATTRIBUTES, is_firefox_query
 from storage.bookmark import Fields, from_text, split_tags
 from storage.errors import Malformed
@@ -152,9 +152,10 @@ class _Reader:
         if self._is_from_linkding(attributes):
             attributes = _convert_from_linkding(attributes)
             description = _description_from_linkding(description)
-        values = attributes | {"title": decode_one_line(link.text), "description": description}
+        values = attributes | _convert_dates(attributes)
+        values |= {"title": decode_one_line(link.text), "description": description}
         fields = read_fields(values.items(), split_tags, self._folders.tags)
-        _read_dates(attributes, fields)
+        note_wrong_date(values.items(), fields)
         _read_own_attributes(attributes, fields)
         return fields
 
@@ -165,15 +166,15 @@ class _Reader:
         return names == _LINKDING_ATTRIBUTES
 
 
-def _read_dates(attributes: Mapping[str, str], fields: Fields) -> None:
-    """Set the dates, even if they are before 1990 or in the future.
+def _convert_dates(attributes: Mapping[str, str]) -> dict[str, str]:
+    """Convert numbers to dates, even if these are before 1990 or in the future.
 
     `read_fields` does not convert such numbers, because in other formats they may not be dates.
     """
-    for field, attribute in (("created", "add_date"), ("modified", "last_modified")):
-        date = parse_date(attributes.get(attribute, ""))
-        if date:
-            fields[field] = date
+    converted = {}
+    for name in ("add_date", "last_modified"):
+        converted[name] = parse_date(attributes.get(name, "")) or ""
+    return converted
 
 
 def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:

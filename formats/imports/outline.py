@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from formats.imports.entry import ImportedEntry, entry_with_uri
 from formats.imports.folders import Folders, folder_tags
 from formats.imports.members import Members, fields_of_members
+from formats.imports.roles import note_wrong_date
 from formats.xml import Builder, read_elements
 
 
@@ -17,7 +18,9 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
     folders = Folders()
     for element in read_elements(data, builder, ("posts", "opml")):
         folders.close_to(element.level)
-        fields = fields_of_members(_members(element.attributes), folders.tags)
+        members = _members(element.attributes)
+        fields = fields_of_members(members, folders.tags)
+        note_wrong_date(members.items(), fields)
         if element.tag == "post":
             # Pinboard stores the title in `description`.
             fields.setdefault("title", fields.get("description", ""))

@@ -6,7 +6,13 @@ from typing import Any
 
 from formats.imports.dates import is_unknown_date, may_be_date, parse_plausible_date
 from formats.imports.folders import Tags, folder_tags, list_tags
-from storage.bookmark import MAX_TAGS, Fields, tags_without, unique_tags
+from storage.bookmark import (
+    MAX_TAGS,
+    Fields,
+    cut_and_replace_unprintable,
+    tags_without,
+    unique_tags,
+)
 from storage.importer import NOTE
 
 # --- Roles by names ---
@@ -34,10 +40,10 @@ _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl content.url",
     "title": "customtitle title name giventitle resolvedtitle websitetitle content.title",
-    "created": "importdate starredat created createdat createdon createdtime creationdate "
+    "created": "adddate importdate starredat created createdat createdon createdtime creationdate "
     "creationtime createtime datecreated timecreated dateadded timeadded added addedat addedon "
-    "adddate addtime savedat postedat saved saveddate datesaved timestamp date lastinteractiondate",
-    "modified": "modified modifiedat modifiedtime datemodified lastmodified updated updatedat "
+    "addtime savedat postedat saved saveddate datesaved timestamp date lastinteractiondate",
+    "modified": "lastmodified modified modifiedat modifiedtime datemodified updated updatedat "
     "timeupdated dateupdated lastupdate lastupdated",
 }
 
@@ -122,6 +128,31 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
 
 def _is_date_or_unknown(value: object) -> bool:
     return is_unknown_date(value) or parse_plausible_date(value) is not None
+
+
+def note_wrong_date(named_values: Iterable[tuple[str, object]], fields: Fields) -> None:
+    """Add a note if a date cannot be read, but another one is in `fields`.
+
+    This is for formats whose reports do not name the values that are not read.
+    """
+    # A hostile entry may have thousands of dates, so each of them is parsed only once.
+    good_dates = [name for name in ("created", "modified") if _has_date(fields, name)]
+    for name, value in named_values:
+        role = role_of(name)
+        is_beside_good_date = _FIELD_BY_DATE_ROLE.get(role) in good_dates
+        if is_beside_good_date and _is_wrong_date(role, value):
+            shown = cut_and_replace_unprintable(str(value))
+            notes = (fields.get(NOTE), f"a date left out, because it cannot be read: {shown!r}")
+            fields[NOTE] = "; ".join(filter(None, notes))
+            return
+
+
+def _has_date(fields: Fields, name: str) -> bool:
+    return name in fields and parse_plausible_date(fields[name]) is not None
+
+
+def _is_wrong_date(role: str, value: object) -> bool:
+    return _has_usable_type(role, value) and not _is_date_or_unknown(value)
 
 
 # --- Fields ---

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from formats import xbel
 from formats.imports.entry import ImportedEntry, entry_with_uri, ignored_entry
 from formats.imports.folders import Folders, Tags, folder_tags
-from formats.imports.roles import read_fields
+from formats.imports.roles import note_wrong_date, read_fields
 from formats.netscape import is_firefox_query
 from formats.xml import Element, read_elements
 from storage.bookmark import Fields, split_tags
@@ -52,7 +52,9 @@ def _bookmark_fields(bookmark: Element, tags_of_folders: Tags) -> Fields:
         "time": bookmark.text_of(xbel.KDE_TIME),
         "tags": _own_tags(bookmark),
     }
-    return fields | read_fields(values.items(), split_tags=list, tags_of_folders=tags_of_folders)
+    fields |= read_fields(values.items(), split_tags=list, tags_of_folders=tags_of_folders)
+    note_wrong_date(values.items(), fields)
+    return fields
 
 
 def _own_tags(bookmark: Element) -> list[str]:

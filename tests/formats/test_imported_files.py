@@ -15,6 +15,7 @@ from formats.imports import FILE_READERS
 from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry, note_of_unused_values
 from storage.errors import Malformed
+from storage.importer import NOTE
 
 FOLDER = Path(__file__).parent / "files"
 
@@ -127,3 +128,6 @@ def test_a_post_without_an_address_is_named_by_its_description():
 def test_a_time_of_a_post_that_is_no_date_is_kept_for_the_report():
     (entry,) = FILE_READERS["outline"](b'<posts><post href="a:b" time="never"/></posts>')
     assert entry.fields == {"uri": "a:b", "title": "", "created": "never"}
+    data = b'<posts><post href="a:b" time="never" date="2024-01-01"/></posts>'
+    (entry,) = FILE_READERS["outline"](data)
+    assert entry.fields["created"] == "2024-01-01T00:00:00Z" and "never" in entry.fields[NOTE]

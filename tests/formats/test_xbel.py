@@ -9,6 +9,7 @@ import pytest
 from formats.imports.xbel import read_file
 from storage.bookmark import clean
 from storage.errors import Invalid, Malformed
+from storage.importer import NOTE
 from tests.conftest import require_program
 
 DTD = Path(__file__).parent / "xbel-1.0.dtd"
@@ -195,6 +196,9 @@ def test_a_time_of_kde_that_is_no_date_is_kept_for_the_report():
     document = f"<bookmark href='a:b'><info><metadata>{time}</metadata></info></bookmark>"
     (entry,) = read(f"<xbel>{document}</xbel>")
     assert entry.fields == {"uri": "a:b", "created": "2006-07-04 noon"}
+    dated = document.replace("href", "added='2006-07-04' href")
+    (entry,) = read(f"<xbel>{dated}</xbel>")
+    assert entry.fields["created"] == "2006-07-04T00:00:00Z" and "noon" in entry.fields[NOTE]
 
 
 def test_a_bookmark_inside_another_is_read_too():
