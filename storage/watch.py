@@ -125,7 +125,8 @@ class Watch:
         self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
             raise Unavailable(
-                "The data folder cannot be read: its folder bookmarks is missing."
+                "The data folder cannot be read: its folder bookmarks is missing. "
+                "Put it back, or make an empty one."
             )
         try:
             self._watch_existing_folders()

@@ -104,9 +104,12 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
         hosts.get("/", headers=at(carol), status=404)
     assert sorted(path.name for path in root.iterdir()) == [A, B]
     hosts.post_json("/", {"uri": "x:y"}, headers=at(A), status=201)
-    (root / A / "bookmarks").rename(root / A / "away")
-    hosts.get("/", headers=at(A), status=503)
-    (root / A / "away").rename(root / A / "bookmarks")
+    shutil.copytree(root / A, root.parent / "backup")
+    for folder in (root / A).iterdir():
+        shutil.rmtree(folder)
+    response = hosts.get("/", headers=at(A), status=503)
+    assert response.json["detail"].endswith("Put it back, or make an empty one.")
+    shutil.copytree(root.parent / "backup", root / A, dirs_exist_ok=True)
     assert uris(hosts, A) == ["x:y"]
 
 
