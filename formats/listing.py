@@ -40,8 +40,8 @@ class Site(msgspec.Struct, frozen=True):
     path: str = ""  # Such as `/marks`.
     has_login: bool = False
     is_visitor: bool = False
-    # Returns the number of unread bookmarks, or None if it is unknown. Visitors see none.
-    count_unread: Callable[[], int | None] = lambda: 0
+    # Returns the number of unread bookmarks, which the owner sees.
+    count_unread: Callable[[], int] = lambda: 0
     # Returns the most used tags of bookmarks that have the same host as a uri.
     find_host_tags: Callable[[str], Sequence[str]] = lambda uri: ()
 

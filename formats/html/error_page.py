@@ -21,7 +21,6 @@ _HEADINGS: Mapping[int, str] = {
     413: "This is too large",
     422: "Something needs a correction",
 }
-_STATUSES_WITH_UNREAD_LINK = (400, 404, 410)
 # The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
 # People read these texts in place of the detail of a problem.
@@ -95,19 +94,13 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    site = _without_number_of_unread(site, problem.status)
+    # Another site may have caused the error, so the page must not show how many are unread.
+    site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
     main += list_link(site)
     return write_page(problem.heading, main, site).encode()
-
-
-def _without_number_of_unread(site: Site, status: int) -> Site:
-    """Hide the number of unread bookmarks, because another site may have caused the error."""
-    if status in _STATUSES_WITH_UNREAD_LINK and not site.is_visitor:
-        return replace(site, count_unread=lambda: None)  # A link without a number.
-    return replace(site, count_unread=lambda: 0)  # No link.
 
 
 def problem_html(problem: Problem) -> str:

@@ -153,9 +153,7 @@ def _unread_link(site: Site, listing: Listing | None) -> str:
     count = site.count_unread()
     if count == 0:
         return ""
-    label = "Unread"
-    if count is not None:
-        label = f"Unread <span>{count:,}</span>"
+    label = f"Unread <span>{count:,}</span>"
     filter = [("tag", "unread")]
     is_current = listing is not None and listing.filter == filter
     address = with_query(f"{site.path}/", filter)

@@ -21,7 +21,7 @@ from storage.search import words_to_mark
 _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 90  # Two lines on a phone.
 _MAX_UNCOLLAPSED_LINES = 2
-_MAX_ADDRESS_CHARACTERS = 40
+_MAX_PATH_CHARACTERS = 25  # In the addresses of descriptions.
 _MAX_TAGS = 20  # More tags would not fit beside the list.
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
@@ -281,15 +281,21 @@ def _actions(entry: Entry, path: str, edit_address: str) -> str:
 def _description(description: str, edit_address: str, escape_and_mark: Escape) -> str:
     if not description:
         return ""
+
+    def shorten(match: re.Match[str]) -> str:
+        return _short_address(match[0], escape_and_mark)
+
     shown = cut(description, _MAX_DESCRIPTION_CHARACTERS)
-    summary = _ADDRESS.sub(_short_match, shown)
-    if not _must_collapse(summary):
-        return _text_with_links(shown, escape_and_mark)
+    summary = _ADDRESS.sub(shorten, shown)
+    is_cut = shown != description
+    if not is_cut and not _must_collapse(summary):
+        return _text_with_links(description, escape_and_mark)
     # HTML allows no links in <summary>, so they are below.
     links = ""
     for address in _ADDRESS.findall(shown):
-        links += f"<p>{_link(address)}</p>"
-    if len(description) > _MAX_DESCRIPTION_CHARACTERS:
+        if not address.endswith("…"):
+            links += f'<p><a href="{e(address)}">{e(address)}</a></p>'
+    if is_cut:
         links += f'<p><a href="{edit_address}">Show the whole description</a></p>'
     return f"<details><summary>{escape_and_mark(summary)}</summary>{links}</details>"
 
@@ -304,24 +310,26 @@ def _text_with_links(text: str, escape_and_mark: Escape) -> str:
     html = ""
     end = 0
     for match in _ADDRESS.finditer(text):
-        html += escape_and_mark(text[end : match.start()]) + _link(match[0])
+        html += escape_and_mark(text[end : match.start()])
+        address = e(match[0])
+        shown = escape_and_mark(_short_address(match[0], escape_and_mark))
+        html += f'<a href="{address}" title="{address}">{shown}</a>'
         end = match.end()
     return f"<p>{html}{escape_and_mark(text[end:])}</p>"
 
 
-def _link(address: str) -> str:
-    whole = e(address)
-    return f'<a href="{whole}" title="{whole}">{e(_short_address(address))}</a>'
+def _short_address(address: str, escape_and_mark: Escape) -> str:
+    """Return `example.org/page` for `https://www.example.org/page/`.
 
-
-def _short_match(match: re.Match[str]) -> str:
-    return _short_address(match[0])
-
-
-def _short_address(address: str) -> str:
-    """Return `example.org/page` for `https://www.example.org/page/`."""
+    The host is never cut, because it says where a link leads. An address in which the search
+    has found a word stays whole.
+    """
+    if escape_and_mark(address) != e(address):
+        return address
     _, _, rest = address.partition("://")
-    return cut(rest.removeprefix("www.").removesuffix("/"), _MAX_ADDRESS_CHARACTERS)
+    host, slash, path = rest.removesuffix("/").partition("/")
+    short = host.removeprefix("www.") + slash + cut(path, _MAX_PATH_CHARACTERS)
+    return short or address  # An address such as `https://www./` has no host.
 
 
 # --- Below and beside the items ---

@@ -100,17 +100,17 @@ def _write_other_number(
 ) -> str:
     """Return the page that asks again after the list has got more or fewer bookmarks."""
     number = f'{int(fields["expected"]):,}'  # The number now, from `change_list`.
-    if fields["do"] == "add":
-        participle = "added"
-        label = f"Add to {number}"
-    else:
-        participle = "removed"
-        label = f"Remove from {number}"
     numbers, _, _ = problem.detail.partition(". ")
+    if number == "0":
+        text = f"<p>Nothing was changed. {e(numbers)}.</p>\n"
+        main = _alert(text) + frame.list_link(site, fields.get("_list"))
+        return frame.write_page(problem.heading, main, site)
+    labels = {"add": f"Add to {number}", "remove": f"Remove from {number}"}
+    label = labels.get(fields["do"], "Remove tags…")
     filter = {name: fields[name] for name in ("tag", "q") if name in fields}
     address = e(with_query(f"{site.path}/", frame.flatten(filter)))
     text = (
-        f"<p>No tags were {participle}. {e(numbers)}. "
+        f"<p>Nothing was changed. {e(numbers)}. "
         f'<a href="{address}">Show the {number}</a></p>\n'
     )
     cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-import msgspec.structs
 from webob import Request
 
 from formats.http import credentials, problems
@@ -100,9 +99,7 @@ class HostApplication:
         try:
             app = self._requested_application(request)
         except Exception as error:
-            # No token is checked yet, so the response must be fit for visitors.
-            site = msgspec.structs.replace(requested_site(request), is_visitor=True)
-            response = problems.respond_problem(request, error, site)
+            response = problems.respond_problem(request, error, requested_site(request))
             add_common_headers(response, has_tokens=False, is_public=False)
             return send(request, response, start_response)
         return app(environ, start_response)

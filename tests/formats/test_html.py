@@ -352,13 +352,20 @@ def test_addresses_in_descriptions_are_links_shown_without_scheme_and_cut(app, a
     links = page.html.select(".list h2 + p:not(.meta) a, .list details p a")
     assert [(link["href"], link.text) for link in links] == [
         ("https://www.a.example/x/?y=1&z", "a.example/x/?y=1&z"),
-        ("https://a.example/x/", "a.example/x"), (long, "b.example/" + "x" * 30 + "…"),
-        ("https://c.example/", "c.example"),
+        ("https://a.example/x/", "a.example/x"), (long, "b.example/" + "x" * 25 + "…"),
+        ("https://c.example/", "https://c.example/"),
     ]  # fmt: skip
-    assert all(link["title"] == link["href"] for link in links)
-    app.put_json(f"/{id}/description", f"{long} " * 4, status=200)
+    host = "a-long-host-is-never-cut." * 4 + "example"
+    app.put_json(f"/{id}/description", f"https://{host}/ {long}", status=200)
     page = app.get("/", headers=PAGE, status=200).html
-    assert "http" not in page.select_one(".list summary").text
+    assert page.select_one(".list summary").text == f"{host} b.example/{'x' * 25}…"
+    page = app.get("/?q=xxx", headers=PAGE, status=200).html
+    assert long in page.select_one(".list summary").text  # The search has found it.
+    text = "https://www./ and https://c.example/" + "y" * 2000
+    app.put_json(f"/{id}/description", text, status=200)
+    page = app.get("/", headers=PAGE, status=200).html
+    links = [link.text for link in page.select(".list details a")]
+    assert links[:2] == ["https://www./", "Show the whole description"]
 
 
 # --- Several bookmarks at once ---
@@ -832,7 +839,7 @@ def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
     add("https://2.example/", tags=["x"])
     response = refused_retagging(app, 412, tags="z")
     text = response.html.select_one(".notice").text.strip()
-    assert text == "No tags were added. 2 bookmarks match now, not 1. Show the 2"
+    assert text == "Nothing was changed. 2 bookmarks match now, not 1. Show the 2"
     assert response.html.select_one(".notice a")["href"] == "/?tag=x"
     buttons = [button.text for button in response.html.select("main .buttons > *")]
     assert buttons == ["Add to 2", "Cancel"]
@@ -841,6 +848,9 @@ def test_a_change_of_another_number_of_bookmarks_can_be_confirmed(app, add):
     assert "3 bookmarks match now, not 2" in response.text
     response.forms[1].submit(status=303)
     assert tags_of(app) == [["x", "z"]] * 3
+    response = refused_retagging(app, 412, do="ask", tags="z", q="nowhere")
+    assert "Nothing was changed. 0 bookmarks match now, not 1." in response.html.main.text
+    assert response.html.select("main button") == []
 
 
 def test_no_tag_is_renamed_on_another_number_of_bookmarks_than_the_form_named(app, add):
