@@ -281,7 +281,7 @@ def test_a_deletion_and_its_undoing_outlast_the_end_of_the_login(client):
 def test_no_page_shows_the_token_of_a_form_that_is_sent_again(client):
     app = client()
     put_a(app)
-    fields = [("tag", "x"), ("do", "add"), ("tags", "y"), ("expected", "5")]
+    fields = [("q", "title"), ("do", "add"), ("tags", "y"), ("expected", "5")]
     page = app.post("/-/retag", fields, headers=BROWSER | OWN, status=401)
     refused, address, sent = log_in_and_send_again(app, page)
     assert refused.status_int == 412 and "expected" in refused.text
