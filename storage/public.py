@@ -62,7 +62,7 @@ class PublicFollower:
         self._follower.require_readable()
 
     def _changed_at_of_new_state(self, public: Index) -> float:
-        """Return when the public bookmarks have changed since `state` was set."""
+        """Return the time of the last change of the public bookmarks."""
         # A private change gives the folders a new ctime, too, so only the ctimes of public
         # files are compared.
         latest_ctime = public.changed_at or self._follower.created_at

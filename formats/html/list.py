@@ -258,8 +258,8 @@ def _count_repetitions(entries: Sequence[Entry]) -> int:
     repetitions = 0
     for entry in entries:
         repetitions += len(entry.bookmark.tags)
-        # The edit link counts as two. It has the filter once, but encoded twice, which can
-        # double the length.
+        # The edit link has the filter once, but encoded twice: `#` becomes `%2523`. So it can
+        # be twice as long.
         repetitions += 2
     return repetitions
 

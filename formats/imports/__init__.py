@@ -52,10 +52,10 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
-    label = ""
+    declared_charset = ""
     if format in _READERS_OF_DECLARED_CHARSET:
-        label = _READERS_OF_DECLARED_CHARSET[format](data)
-    count = count_guessed_bytes(data, label)
+        declared_charset = _READERS_OF_DECLARED_CHARSET[format](data)
+    count = count_guessed_bytes(data, declared_charset)
     if count:
         yield note_of_unused_values({_GUESSED_BYTES_TEXT: count})
 
