@@ -212,7 +212,8 @@
 
   const bar = find("#many");
   const boxes = (state = "") => findAll(`:is(.list, .cloud) [type=checkbox]${state}`);
-  const focusItem = (item) => item && find("h2 a, .more, .actions > *", item)?.focus();
+  const focusItem = (item) => item && findAll("h2 a, .notice button, .more, .actions > *", item)
+    .find((control) => control.checkVisibility())?.focus();
   let sent = 0, answered = 0; // Numbers of forms.
 
   // The first click of a double click moves another button under the pointer: ignore the second.
@@ -232,12 +233,15 @@
       button.setAttribute("form", "many");
       deletion.parentElement.prepend(button, " ");
     }
-    for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
-      control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
-    }
+    const box = find("[name=selected]", item);
     for (const actions of findAll("[popover]", item)) {
+      const onclick = () => { actions.hidePopover(); box.click(); box.focus(); };
+      find("a", actions).after(" ", make("button", { type: "button", onclick }, "Select"));
       actions.dataset.title = title;
       actions.style.positionAnchor = "auto"; // The button that opens it. Validators do not know this.
+    }
+    for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
+      control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
     }
     findAll("time", item).forEach(shorten);
   }
@@ -300,13 +304,6 @@
     return answer || { response: {}, page: make("div", {}, warning(text)) };
   }
 
-  // Return the notice of an answer, or null if it is a list. The page of a proxy has neither.
-  function noticeOf(page) {
-    const notice = find(".notice", page);
-    if (notice || find("main > .saved", page)) return notice;
-    return warning(UNKNOWN);
-  }
-
   // Replace an item by its newer version, in which the same is checked and open.
   function replaceItem(old, newer) {
     for (const details of findAll("details", newer)) details.open = Boolean(find("[open]", old));
@@ -315,8 +312,7 @@
     if (!old.isEqualNode(newer)) old.replaceWith(newer); // An equal item keeps the focus.
   }
 
-  // Show the list as it is now, and what the page of an answer says. Notices and used forms stay.
-  // Return the items that the list did not have before.
+  // Show the list as it is now, and what an answer says. Notices and used forms stay. Return new items.
   async function refresh(said) {
     const number = sent;
     const page = answered === sent && (await load(location.pathname + location.search))?.page;
@@ -350,8 +346,7 @@
     return added;
   }
 
-  // Show the notice in place of the bookmarks that were deleted. The place is as high as the first
-  // of them, so that nothing else moves. A notice of something else stands where the form is.
+  // Show the notice where the form is, or in place of the first deleted item, and as high as it.
   function showNotice(notice, item) {
     const ids = (notice.dataset.deleted || "").split(" ");
     const [first, ...rest] = ids.map((id) => document.getElementById(`b-${id}`)).filter(Boolean);
@@ -380,7 +375,8 @@
       form.reset();
       focusItem(find(".list > .current")); // The bar is hidden now, with the field that had the focus.
     }
-    const notice = noticeOf(page);
+    const isOurs = find(".notice, main > .saved", page); // The page of a proxy has neither.
+    const notice = isOurs ? find(".notice", page) : warning(UNKNOWN);
     if (notice) showNotice(notice, item);
     const [first] = await refresh(page);
     if (!isPuttingBack || notice) return;
@@ -389,8 +385,7 @@
     focusItem(first);
   }
 
-  // Send a form as a page, unless the service does not answer a request for its style: then the page
-  // with all that was typed stays. Return whether it is sent.
+  // Send a form as a page and return true. If the service cannot be reached, the page stays.
   async function sendAsPage(form, button) {
     findAll(".notice", form).forEach((old) => old.remove());
     const file = find("[rel=stylesheet]").getAttribute("href");
@@ -443,7 +438,7 @@
     const next = list[Math.min(Math.max(old + step, 0), list.length - 1)];
     list[old]?.classList.remove("current");
     next.classList.add("current");
-    find("h2 a, .notice button, .more, .actions a", next)?.focus();
+    focusItem(next);
     next.scrollIntoView({ block: "nearest" });
   }
 
@@ -453,8 +448,13 @@
   // A key that was meant for a form must do nothing else. A form below a notice was not saved.
   const isInUse = () => find(".notice[role=alert] + .editor")
     || findAll("form[method=post] :is(input:not([type=hidden]), textarea)").some(isUsed);
-  const clickCurrent = (...texts) => findAll(".list > .current .actions > *")
-    .find((control) => texts.includes(control.textContent))?.click();
+
+  // Press a button for all that is checked, or for the current bookmark.
+  function press(...texts) {
+    const controls = findAll(".list > .current .actions > *");
+    if (boxes(":checked").length) controls.unshift(...findAll(".bar button"));
+    controls.find((control) => texts.includes(control.textContent))?.click();
+  }
 
   function tagCurrent() {
     if (!boxes(":checked").length) find(".list > .current [name=selected]")?.click();
@@ -473,9 +473,9 @@
 
   const OWNERS_KEYS = {
     a: ["add", () => find("#add").click()],
-    e: ["edit", () => clickCurrent("Edit")],
-    d: ["delete", () => clickCurrent("Delete")],
-    r: ["mark as read or unread", () => clickCurrent("Mark as read", "Mark as unread")],
+    e: ["edit", () => press("Edit")],
+    d: ["delete", () => press("Delete")],
+    r: ["mark as read or unread", () => press("Mark as read", "Mark as unread")],
     t: ["tag", tagCurrent],
     x: ["select", () => find(".list > .current [name=selected]")?.click()],
   };

@@ -158,7 +158,8 @@ def write_question(
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
     button = frame.submit_button(_ACTIONS[action], cancel)
     form = frame.post_form(f"{site.path}/-/tags", hidden, button)
-    return frame.write_page(f"{_ACTIONS[action]} tags", f"<p>{text}</p>\n{form}", site)
+    question = _question_html(text)
+    return frame.write_page(f"{_ACTIONS[action]} tags", f"{question}{form}", site)
 
 
 def write_removal_question(
@@ -171,7 +172,13 @@ def write_removal_question(
     cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
     button = frame.submit_button("Remove", cancel)
     form = frame.post_form(f"{site.path}/-/retag", hidden, button)
-    return frame.write_page("Remove tags", f"<p>{text}</p>\n{form}", site)
+    question = _question_html(text)
+    return frame.write_page("Remove tags", f"{question}{form}", site)
+
+
+def _question_html(text: str) -> str:
+    # Screen readers read the question when it has the focus, and Tab goes to its button.
+    return f'<p tabindex="-1" autofocus>{text}</p>\n'
 
 
 def _removal_text(tags: Sequence[str], count: int) -> str:

@@ -151,6 +151,39 @@ def test_the_keyboard_goes_on_after_an_action(each_browser, path):
     assert browser.focused.text == f"T{int(title[1:]) - 1:03}"
 
 
+def test_far_down_a_list_the_page_stays_and_says_what_is_done(each_browser):
+    browser = each_browser
+    add(browser, 60, tags=["unread"], description="A description")
+
+    def top(selector):
+        script = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
+        return browser.driver.execute_script(script, selector)
+
+    browser.open()
+    (item,) = items(browser, "T020")
+    script = "document.querySelector(arguments[0]).scrollIntoView({ block: 'center' })"
+    browser.driver.execute_script(script, item)
+    place = top(item)
+    check(browser, "T020", "T019")
+    browser.find("#selected-tags").click()
+    browser.press("later", Keys.ENTER)
+    browser.wait(lambda: browser.all("main > .saved"))
+    height = browser.driver.execute_script("return innerHeight")
+    assert place == top(item) and place < top("main > .saved") < height - 20
+    check(browser, "T020", "T019")
+    browser.press("r")
+    browser.wait(lambda: not checked(browser) and len(browser.stored("tag=unread")) == 58)
+    check(browser, "T019", "T018")
+    browser.press("d")
+    browser.wait(lambda: not checked(browser) and len(browser.stored()) == 58)
+    browser.leave(browser.find(f"{item} .actions a").click)
+    browser.leave(browser.find(".editor .primary").click)
+    assert height / 4 < top(item) < height / 2
+    browser.open("/-/trash")
+    browser.press("j", Keys.ENTER)
+    browser.wait(lambda: len(browser.stored()) == 59)
+
+
 # --- Refusals, and no answer ---
 
 def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each_browser):
@@ -298,8 +331,9 @@ def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled
         browser.wait(lambda: browser.driver.execute_script(coarse), seconds=10)
         for target in browser.all(selector)[:5]:
             assert browser.driver.execute_script(hits, target), target.text
-    browser.find(".select").click()
-    browser.find(".list [name=selected]").click()
+    browser.find(".list .more").click()
+    next(b for b in browser.all(".list :popover-open > *") if b.text == "Select").click()
+    assert browser.focused == browser.find(".list :checked")
     covered = "scrollTo(0, 1e6); const bottom = (s) => document.querySelector(s)"
     covered += ".getBoundingClientRect(); return bottom('#more').top - bottom('.bar').bottom"
     assert browser.driver.execute_script(covered) >= 0
