@@ -319,7 +319,7 @@
     // After another form, the page may be out of date. The answer to that form refreshes the list.
     if (!page || number < sent || !find(".list", page)) return [];
     const focused = document.activeElement;
-    const index = Math.max(items().indexOf(focused.closest("li")), 0);
+    const index = items().indexOf(focused.closest("li")); // -1 outside of the list
     for (const item of items().filter((old) => !find(".notice", old) && !page.getElementById(old.id))) {
       if (item.matches(".current")) item.nextElementSibling?.classList.add("current");
       item.remove();
