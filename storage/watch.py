@@ -126,7 +126,7 @@ class Watch:
         if self.first_folder_identity is None:
             raise Unavailable(
                 "The data folder cannot be read: its folder bookmarks is missing. "
-                "Put it back, or make an empty one."
+                "Put it back, or make an empty one to begin without bookmarks."
             )
         try:
             self._watch_existing_folders()

@@ -108,7 +108,7 @@ def test_a_folder_that_is_made_or_removed_later_is_noticed(hosts, root):
     for folder in (root / A).iterdir():
         shutil.rmtree(folder)
     response = hosts.get("/", headers=at(A), status=503)
-    assert response.json["detail"].endswith("Put it back, or make an empty one.")
+    assert response.json["detail"].endswith("or make an empty one to begin without bookmarks.")
     shutil.copytree(root.parent / "backup", root / A, dirs_exist_ok=True)
     assert uris(hosts, A) == ["x:y"]
 
