@@ -115,7 +115,7 @@ def test_the_list_shows_the_notice_in_place_of_the_bookmark(each_browser):
     press_delete(browser, 1)
     browser.wait(lambda: len(browser.all(".notice")) == 2)
     assert [deleted.text for deleted in browser.all(".notice strong")] == titles[1:3]
-    assert browser.find(".total").text == "10 bookmarks"
+    browser.wait(lambda: browser.find(".total").text == "10 bookmarks")
     assert browser.titles() == [titles[0], *titles[3:]]
     browser.press("j", "j")
     assert browser.focused.text == "Put it back"
