@@ -32,9 +32,10 @@ def outside_strings(document: bytes, wanted: bytes) -> bytes:
         chunk = text[start : start + _CHUNK_SIZE]
         parts = chunk.split(b'"')  # Alternately outside and inside strings.
         if is_in_string:
-            outside += parts[1::2]
+            outside_parts = parts[1::2]
         else:
-            outside += parts[::2]
+            outside_parts = parts[::2]
+        outside.append(b"".join(outside_parts))
         if chunk.count(b'"') % 2 == 1:
             is_in_string = not is_in_string
     return b"".join(outside)

@@ -21,7 +21,10 @@ from storage.search import words_to_mark
 _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 90  # Two lines on a phone.
 _MAX_UNCOLLAPSED_LINES = 2
-_MAX_PATH_CHARACTERS = 25  # In the addresses of descriptions.
+# In the addresses of descriptions.
+_MAX_WHOLE_ADDRESS_CHARACTERS = 200
+_MAX_PATH_CHARACTERS = 26
+_END_OF_HOST = re.compile("[/?#]")
 _MAX_TAGS = 20  # More tags would not fit beside the list.
 # A web address, without the punctuation of the sentence around it.
 _ADDRESS = re.compile(
@@ -321,14 +324,16 @@ def _text_with_links(text: str, escape_and_mark: Escape) -> str:
 def _short_address(address: str, escape_and_mark: Escape) -> str:
     """Return `example.org/page` for `https://www.example.org/page/`.
 
-    The host is never cut, because it says where a link leads. An address in which the search
-    has found a word stays whole.
+    The host is never cut, because it says where a link leads. A short address in which the
+    search has found a word stays whole.
     """
-    if escape_and_mark(address) != e(address):
+    is_short = len(address) <= _MAX_WHOLE_ADDRESS_CHARACTERS
+    if is_short and escape_and_mark(address) != e(address):
         return address
-    _, _, rest = address.partition("://")
-    host, slash, path = rest.removesuffix("/").partition("/")
-    short = host.removeprefix("www.") + slash + cut(path, _MAX_PATH_CHARACTERS)
+    _, _, rest = address.removesuffix("/").partition("://")
+    host = _END_OF_HOST.split(rest, maxsplit=1)[0]
+    path = rest.removeprefix(host)
+    short = host.removeprefix("www.") + cut(path, _MAX_PATH_CHARACTERS)
     return short or address  # An address such as `https://www./` has no host.
 
 

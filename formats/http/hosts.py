@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+import msgspec.structs
 from webob import Request
 
 from formats.http import credentials, problems
@@ -99,7 +100,9 @@ class HostApplication:
         try:
             app = self._requested_application(request)
         except Exception as error:
-            response = problems.respond_problem(request, error, requested_site(request))
+            # No token is checked yet, so the page is that of a visitor.
+            site = msgspec.structs.replace(requested_site(request), is_visitor=True)
+            response = problems.respond_problem(request, error, site)
             add_common_headers(response, has_tokens=False, is_public=False)
             return send(request, response, start_response)
         return app(environ, start_response)

@@ -129,7 +129,8 @@ def _translate_pinboard(members: Members) -> Members:
 
 
 def _has_title(members: Members) -> bool:
-    return any(role_of(name) == "title" and value for name, value in members.items())
+    titles = [value for name, value in members.items() if role_of(name) == "title"]
+    return any(isinstance(title, str) and title for title in titles)
 
 
 def _translate_linkding(members: Members) -> Members:

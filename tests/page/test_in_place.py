@@ -169,7 +169,8 @@ def test_far_down_a_list_the_page_stays_and_says_what_is_done(each_browser):
     browser.press("later", Keys.ENTER)
     browser.wait(lambda: browser.all("main > .saved"))
     height = browser.driver.execute_script("return innerHeight")
-    assert place == top(item) and place < top("main > .saved") < height - 20
+    assert abs(place - top(item)) <= 2  # Browsers round the position.
+    assert place < top("main > .saved") < height - 20
     check(browser, "T020", "T019")
     browser.press("r")
     browser.wait(lambda: not checked(browser) and len(browser.stored("tag=unread")) == 58)
