@@ -79,6 +79,7 @@ def test_an_unknown_host_is_404_and_creates_nothing(hosts, root, tmp_path):
             assert response.headers["Cache-Control"] == "no-cache"
         page = hosts.get("/", headers=at(host, Accept="text/html"), status=404)
         assert "No bookmark and no page has this address." in page
+        assert not page.html.select("#add")  # It would need a login.
     hosts.get("/", headers=at(B), status=503)
     assert sorted(tmp_path.rglob("*")) == before
 

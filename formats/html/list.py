@@ -296,7 +296,7 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
     # HTML allows no links in <summary>, so they are below.
     links = ""
     for address in _ADDRESS.findall(shown):
-        if not address.endswith("…"):
+        if not address.endswith("…"):  # The end of `shown` may be a part of an address.
             links += f'<p><a href="{e(address)}">{e(address)}</a></p>'
     if is_cut:
         links += f'<p><a href="{edit_address}">Show the whole description</a></p>'
@@ -324,12 +324,13 @@ def _text_with_links(text: str, escape_and_mark: Escape) -> str:
 def _short_address(address: str, escape_and_mark: Escape) -> str:
     """Return `example.org/page` for `https://www.example.org/page/`.
 
-    The host is never cut, because it says where a link leads. A short address in which the
-    search has found a word stays whole.
+    The host is never cut, because it says where a link leads. If the search has found a word in
+    an address, the address stays whole, unless it is very long.
     """
-    is_short = len(address) <= _MAX_WHOLE_ADDRESS_CHARACTERS
-    if is_short and escape_and_mark(address) != e(address):
-        return address
+    if len(address) <= _MAX_WHOLE_ADDRESS_CHARACTERS:
+        is_found = escape_and_mark(address) != e(address)
+        if is_found:
+            return address
     _, _, rest = address.removesuffix("/").partition("://")
     host = _END_OF_HOST.split(rest, maxsplit=1)[0]
     path = rest.removeprefix(host)

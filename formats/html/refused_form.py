@@ -101,18 +101,19 @@ def _write_other_number(
     """Return the page that asks again after the list has got more or fewer bookmarks."""
     number = f'{int(fields["expected"]):,}'  # The number now, from `change_list`.
     numbers, _, _ = problem.detail.partition(". ")
+    text = f"Nothing was changed. {e(numbers)}."
     if number == "0":
-        text = f"<p>Nothing was changed. {e(numbers)}.</p>\n"
-        main = _alert(text) + frame.list_link(site, fields.get("_list"))
+        main = _alert(f"<p>{text}</p>\n") + frame.list_link(site, fields.get("_list"))
         return frame.write_page(problem.heading, main, site)
-    labels = {"add": f"Add to {number}", "remove": f"Remove from {number}"}
-    label = labels.get(fields["do"], "Remove tags…")
+    labels = {
+        "add": f"Add to {number}",
+        "remove": f"Remove from {number}",
+        "ask": "Remove tags…",
+    }
+    label = labels[fields["do"]]
     filter = {name: fields[name] for name in ("tag", "q") if name in fields}
     address = e(with_query(f"{site.path}/", frame.flatten(filter)))
-    text = (
-        f"<p>Nothing was changed. {e(numbers)}. "
-        f'<a href="{address}">Show the {number}</a></p>\n'
-    )
+    text = f'<p>{text} <a href="{address}">Show the {number}</a></p>\n'
     cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
     form = _form_again(fields, path, problem, site, label, cancel)
     return frame.write_page(problem.heading, _alert(text) + form, site)

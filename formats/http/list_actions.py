@@ -69,7 +69,7 @@ def _apply_button(
 
 
 def _raise_if_nothing_done(changes: ChangedBookmarks) -> None:
-    """Raise the first error if there is nothing else to say, so that the form is shown again."""
+    """Raise the first error if all bookmarks failed, so that the form is shown again."""
     if changes.done or changes.changed_meanwhile:
         return
     if changes.ended_by:

@@ -129,8 +129,10 @@ def _translate_pinboard(members: Members) -> Members:
 
 
 def _has_title(members: Members) -> bool:
-    titles = [value for name, value in members.items() if role_of(name) == "title"]
-    return any(isinstance(title, str) and title for title in titles)
+    for name, value in members.items():
+        if role_of(name) == "title" and text_of(value):
+            return True
+    return False
 
 
 def _translate_linkding(members: Members) -> Members:

@@ -169,7 +169,8 @@ class _Reader:
 def _convert_dates(attributes: Mapping[str, str]) -> dict[str, str]:
     """Convert numbers to dates, even if these are before 1990 or in the future.
 
-    `read_fields` does not convert such numbers, because in other formats they may not be dates.
+    Without this, `read_fields` would leave such numbers as they are, because in other formats
+    they may not be dates. An unknown date becomes "".
     """
     converted = {}
     for name in ("add_date", "last_modified"):

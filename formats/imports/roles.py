@@ -135,15 +135,17 @@ def note_wrong_date(named_values: Iterable[tuple[str, object]], fields: Fields) 
 
     This is for formats whose reports do not name the values that are not read.
     """
-    # A hostile entry may have thousands of dates, so each of them is parsed only once.
+    # Parse these once: a hostile entry may have thousands of dates beside them.
     good_dates = [name for name in ("created", "modified") if _has_date(fields, name)]
     for name, value in named_values:
         role = role_of(name)
         is_beside_good_date = _FIELD_BY_DATE_ROLE.get(role) in good_dates
         if is_beside_good_date and _is_wrong_date(role, value):
             shown = cut_and_replace_unprintable(str(value))
-            notes = (fields.get(NOTE), f"a date left out, because it cannot be read: {shown!r}")
-            fields[NOTE] = "; ".join(filter(None, notes))
+            note = f"a date left out, because it cannot be read: {shown!r}"
+            if NOTE in fields:
+                note = f"{fields[NOTE]}; {note}"
+            fields[NOTE] = note
             return
 
 

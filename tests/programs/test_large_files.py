@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from collections import deque
 from contextlib import suppress
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from formats.http.request import MAX_JSON_VALUES_WITHOUT_OBJECT, limit_json
 from formats.imports import FILE_READERS, csv
 from storage.errors import Malformed
+from storage.nesting import is_too_deep
 from tests.conftest import ROOT, until
 
 # The parts that are repeated behind the beginning of a file.
@@ -105,14 +107,23 @@ def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, pa
 
 
 def memory_to_read(format, data):
+    return peak_memory(lambda: deque(FILE_READERS[format](data), maxlen=0))
+
+
+def peak_memory(action):
     tracemalloc.start()
     try:
-        for _ in FILE_READERS[format](data):
-            pass
+        action()
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     return peak
+
+
+@pytest.mark.parametrize("part", [b'"":[[]],', b'""[]{}'])
+def test_the_check_of_nested_json_takes_memory_of_a_few_times_its_size(part):
+    data = part * (2_000_000 // len(part))
+    assert peak_memory(lambda: is_too_deep(data)) < 4 * len(data)
 
 
 @pytest.mark.parametrize("part", [b"<title/>", b"<info/>", b"<x a='b'/>"])
