@@ -16,7 +16,11 @@ import pytest
 from firefox import FIREFOX, Firefox
 from samples import SAMPLES
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    WebDriverException,
+)
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -72,9 +76,22 @@ class Browser:
         return self.driver.find_element(By.LINK_TEXT, text)
 
     def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> WebElement:
-        """Wait until the condition returns a true value; return that value."""
+        """Wait until the condition returns a true value; return that value.
+
+        A condition may ask about elements of a page that the browser is just leaving.
+        """
         ignored = (StaleElementReferenceException, NoSuchElementException)
-        return WebDriverWait(self.driver, seconds, 0.02, ignored).until(lambda _: condition())
+
+        def ask(_driver: object) -> object:
+            try:
+                return condition()
+            except WebDriverException as error:
+                # Some of these errors of chromedriver are not StaleElementReferenceExceptions.
+                if "does not belong to the document" in str(error):
+                    return None
+                raise
+
+        return WebDriverWait(self.driver, seconds, 0.02, ignored).until(ask)
 
     def fill(self, **fields: str) -> None:
         for id, text in fields.items():
