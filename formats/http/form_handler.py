@@ -43,14 +43,14 @@ def form_handler(write_error_page: _ErrorPageWriter) -> Callable[[_Handler], _Ha
                 site = service.site(request)
                 problem = problems.problem_of(request, error, site)
                 page = write_error_page(fields, path_of(request), problem, site)
-                return _respond_problem(page, problem)
+                return respond_problem_page(page, problem)
 
         return handle
 
     return decorate
 
 
-def _respond_problem(page: str, problem: Problem) -> Response:
+def respond_problem_page(page: str, problem: Problem) -> Response:
     response = respond_page(page, problem.status_line)
     if problem.deleted:
         # The status 410 would mean that the address of the form is gone.

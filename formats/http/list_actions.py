@@ -9,11 +9,13 @@ from webob import Request
 from formats.html.changed_bookmarks import ChangedBookmarks, write_changed_bookmarks
 from formats.html.editor import UNREAD, shown_version
 from formats.html.refused_form import write_not_done
+from formats.http import problems
 from formats.http.form_handler import (
     Fields,
     checked_ids,
     form_handler,
     respond_page,
+    respond_problem_page,
     typed_tags,
 )
 from formats.http.response import Response, see_other
@@ -60,7 +62,7 @@ def _apply_button(
     _raise_if_nothing_done(changes)
     # After a deletion, the page offers to put the bookmarks back.
     if changes.is_deletion or not changes.is_complete:
-        return respond_changed(changes, service.site(request), fields.get("_list"))
+        return respond_changed(request, changes, service.site(request), fields.get("_list"))
     id = ""
     if len(ids) == 1:
         id = ids[0]
@@ -106,13 +108,14 @@ def _act_on_all(
 
 
 def respond_changed(
-    changes: ChangedBookmarks, site: Site, list_query: str | None
+    request: Request, changes: ChangedBookmarks, site: Site, list_query: str | None
 ) -> Response:
     page = write_changed_bookmarks(changes, site, list_query)
-    if changes.unknown_count:
-        return respond_page(page, "503 Service Unavailable")
-    if changes.done:
+    if changes.done and not changes.unknown_count:
         return respond_page(page)
+    if changes.ended_by:
+        problem = problems.problem_of(request, changes.ended_by, site)
+        return respond_problem_page(page, problem)
     return respond_page(page, "412 Precondition Failed")
 
 

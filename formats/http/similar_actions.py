@@ -50,7 +50,7 @@ def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> R
         else:
             _merge(transaction, kept, others)
             changes.done = [entry.bookmark for entry in others]
-    return respond_changed(changes, service.site(request), list_query=None)
+    return respond_changed(request, changes, service.site(request), list_query=None)
 
 
 def _merge(transaction: Transaction, kept: Entry, others: Sequence[Entry]) -> None:

@@ -504,21 +504,31 @@ def test_a_page_says_what_an_error_in_a_later_batch_has_left_alone(
 def test_only_the_batch_whose_outcome_is_unknown_may_be_changed(app, select_450, fail_batch):
     fail_batch(2, OutcomeUnknown("The disk cannot be synced."))
     sent = [*select_450, ("do", "delete")]
-    page = app.post("/-/selected", sent, headers=PAGE, status=503).html.main
+    response = app.post("/-/selected", sent, headers=PAGE, status=503)
+    assert response.headers["Retry-After"] == "5"
+    page = response.html.main
     assert page.h1.text == "200 bookmarks deleted"
     assert "200 bookmarks not known to be deleted: The disk cannot be synced." in page.text
     assert "50 bookmarks left alone after this error." in page.text
 
 
-def test_what_was_changed_meanwhile_is_named_if_an_error_ends_the_work(app, select_450, fail_batch):
+@pytest.mark.parametrize("error, status, retry, said", [
+    (Busy("Another writer has held the lock."), 503, "5", "Another program is changing"),
+    (Full("The disk is full."), 507, None, "The disk is full."),
+])  # fmt: skip
+def test_what_was_changed_meanwhile_is_named_if_an_error_ends_the_work(
+    app, select_450, fail_batch, error, status, retry, said
+):
     # The page has shown no version of the first batch, so these bookmarks are left alone.
     *selected, (_, shown), tags = select_450
     sent = [*selected, ("_shown", " ".join(shown.split()[200:])), tags, ("do", "delete")]
-    fail_batch(2, Busy("Another writer has held the lock."))
-    main = app.post("/-/selected", sent, headers=PAGE, status=412).html.main
+    fail_batch(2, error)
+    response = app.post("/-/selected", sent, headers=PAGE, status=status)
+    assert response.headers.get("Retry-After") == retry
+    main = response.html.main
     assert main.text.count("Changed since the page was opened") == 1
     assert len(main.find_all("a", string="Edit")) == 200
-    assert "250 bookmarks left alone: Another program is changing" in main.text
+    assert f"250 bookmarks left alone: {said}" in main.text
 
 
 def test_a_filter_has_each_tag_once_in_the_case_of_its_first_mention(app, add):
