@@ -31,6 +31,14 @@ class _Folders(NamedTuple):
     tombstones: Path
 
 
+class _Failure(NamedTuple):
+    error: StorageError
+    failed_at: float  # On the monotonic clock.
+
+    def is_retry_due(self) -> bool:
+        return time.monotonic() >= self.failed_at + RETRY_SECONDS
+
+
 class Follower:
     """Keep an `Index` equal to the files. Callers must hold `mutex`.
 
@@ -57,11 +65,11 @@ class Follower:
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
         self._tombstone_files = KnownFiles(self.folders.tombstones)
-        # Errors by id. Invalid files are read again when they change, unreadable files
-        # after RETRY_SECONDS.
-        self._unreadable: dict[str, StorageError] = {}
+        # Files that could not be read, by id, the one that failed longest ago first. They are
+        # read again when they change, and after RETRY_SECONDS.
+        self._unreadable: dict[str, _Failure] = {}
+        # Errors by id. Invalid files are read again when they change.
         self._invalid: dict[str, StorageError] = {}
-        self._retry_at = 0.0  # On the monotonic clock.
         # The last uri of an invalid file stays reserved, because somebody may be about to
         # correct the file.
         self._reserved_uri_key_by_id: dict[str, str] = {}
@@ -149,16 +157,28 @@ class Follower:
         """Read the files of an id, even if no event names them."""
         self._note_ctimes_of_folders()
         self._tombstone_files.look_for(id)
-        self._update_index([id])
+        if not self._has_just_failed(id):
+            self._update_index([id])
+
+    def _has_just_failed(self, id: str) -> bool:
+        """Return whether the file of this id could not be read, and need not be tried again yet."""
+        failure = self._unreadable.get(id)
+        if failure is None or failure.is_retry_due():
+            return False
+        if id in self._tombstone_files:
+            return not self._tombstone_files.has_changed(id)
+        return not self._bookmark_files.has_changed(id)
 
     def _read_and_retry(self, ids: list[str]) -> None:
-        if self._is_retry_due():
-            self._retry_at = time.monotonic() + RETRY_SECONDS
-            ids.extend(self._unreadable)
+        for id, failure in self._unreadable.items():
+            if failure.is_retry_due():
+                ids.append(id)
         self._update_index(ids)
 
     def _is_retry_due(self) -> bool:
-        return bool(self._unreadable) and time.monotonic() >= self._retry_at
+        for oldest_failure in self._unreadable.values():
+            return oldest_failure.is_retry_due()
+        return False
 
     def _note_ctimes_of_folders(self) -> None:
         """Call this before reading files.
@@ -181,9 +201,7 @@ class Follower:
             tombstones = self._find_changed_tombstones()
         # A tombstone hides the file of its bookmark.
         bookmarks = [id for id in bookmarks if id not in self._tombstone_files]
-        changed = bookmarks + tombstones
-        # Unreadable files are only read when a retry is due.
-        return [id for id in changed if id not in self._unreadable]
+        return bookmarks + tombstones
 
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
@@ -277,11 +295,14 @@ class Follower:
             self.change_count += 1
 
     def _find_error(self, id: str) -> StorageError | None:
-        return self._unreadable.get(id) or self._invalid.get(id)
+        if id in self._unreadable:
+            return self._unreadable[id].error
+        return self._invalid.get(id)
 
     def _note_unreadable(self, id: str, error: StorageError) -> None:
         self._report_new_error(id, error)
-        self._unreadable[id] = error
+        self._unreadable.pop(id, None)  # The newest failure must be the last one.
+        self._unreadable[id] = _Failure(error, time.monotonic())
         self._invalid.pop(id, None)
 
     def _note_invalid(self, id: str, error: StorageError) -> None:

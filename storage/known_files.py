@@ -15,6 +15,8 @@ SUFFIX = ".json"
 _TIME_RESOLUTION_NS = 2_000_000_000
 # The signature of a file that must be read again. `hash` never returns -1.
 _UNKNOWN = -1
+# The signature of a file whose status the disk fails to return.
+_FAILING = -2
 
 
 class File(NamedTuple):
@@ -45,7 +47,7 @@ class KnownFiles:
 
     def look_for(self, id: str) -> None:
         """Note a file if it exists."""
-        if os.path.lexists(f"{self._folder}/{id}{SUFFIX}"):
+        if id not in self._signatures and os.path.lexists(self._path(id)):
             self.expect(id)
 
     def read(self, id: str) -> File | None:
@@ -53,12 +55,19 @@ class KnownFiles:
         began_ns = time.time_ns()
         self.expect(id)  # After an error, the file must be read again.
         try:
-            content, status = files.read(f"{self._folder}/{id}{SUFFIX}")
+            content, status = files.read(self._path(id))
         except FileNotFoundError:
             del self._signatures[id]
             return None
+        except files.ReadFailed:
+            self._signatures[id] = _current_signature(self._path(id))
+            raise
         self._signatures[id] = _signature_after_reading(status, began_ns)
         return File(content, digest(content), status.st_ctime)
+
+    def has_changed(self, id: str) -> bool:
+        """Return whether a file has changed since it was read, or since reading it failed."""
+        return _has_changed(self._path(id), self._signatures.get(id, _UNKNOWN))
 
     def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
@@ -69,8 +78,11 @@ class KnownFiles:
             return [
                 id
                 for id, signature in self._signatures.items()
-                if _has_changed(id, signature, descriptor)
+                if _has_changed(id + SUFFIX, signature, descriptor)
             ]
+
+    def _path(self, id: str) -> str:
+        return f"{self._folder}/{id}{SUFFIX}"
 
     def _expect_new_files(self, folder: int) -> None:
         with os.scandir(folder) as entries:
@@ -82,14 +94,20 @@ class KnownFiles:
                 self.expect(id)
 
 
-def _has_changed(id: str, signature: int, folder: int) -> bool:
+def _has_changed(path: str, signature: int, folder: int | None = None) -> bool:
     if signature == _UNKNOWN:
         return True
+    return signature != _current_signature(path, folder)
+
+
+def _current_signature(path: str, folder: int | None = None) -> int:
     try:
-        status = os.stat(id + SUFFIX, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(path, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return _UNKNOWN
     except OSError:
-        return True
-    return signature != _signature(status)
+        return _FAILING
+    return _signature(status)
 
 
 def _signature_after_reading(status: os.stat_result, began_ns: int) -> int:
