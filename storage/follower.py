@@ -161,7 +161,7 @@ class Follower:
             self._update_index([id])
 
     def _has_just_failed(self, id: str) -> bool:
-        """Return whether the file of this id could not be read, and need not be tried again yet."""
+        """Return whether reading the file of this id failed a moment ago, and would fail again."""
         failure = self._unreadable.get(id)
         if failure is None or failure.is_retry_due():
             return False
@@ -176,9 +176,10 @@ class Follower:
         self._update_index(ids)
 
     def _is_retry_due(self) -> bool:
-        for oldest_failure in self._unreadable.values():
-            return oldest_failure.is_retry_due()
-        return False
+        if not self._unreadable:
+            return False
+        oldest_failure = next(iter(self._unreadable.values()))
+        return oldest_failure.is_retry_due()
 
     def _note_ctimes_of_folders(self) -> None:
         """Call this before reading files.
