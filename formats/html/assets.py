@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Such as `style-0123456789ab.css`. The dot tells a file from the id of a bookmark.
+# Such as `style-0123456789ab.css`. The id of a bookmark has no dot.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",
@@ -36,7 +36,7 @@ def assets() -> Mapping[str, Asset]:
 
 @functools.cache
 def served_name(file: str) -> str:
-    """Return the name of a file with its digest, which allows unlimited caching."""
+    """Return a name with a digest of the file, so that browsers may cache the file for ever."""
     stem, _, suffix = file.partition(".")
     digest = f"{_read(file).version:032x}"[:_DIGITS_IN_NAME]
     return f"{stem}-{digest}.{suffix}"

@@ -32,9 +32,9 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
 
 
 def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool) -> str:
-    """Return the page that offers to add sent values to a stored bookmark with the same uri.
+    """Return the form of a stored bookmark whose uri was sent again, with the other sent values.
 
-    `is_typed`: the user has typed the description. Otherwise, it is text selected on a page.
+    `is_typed` is False for a description that is text selected on a page.
     """
     link = title_link(entry.bookmark)
     date = date_html(entry.bookmark.created)

@@ -17,17 +17,17 @@ from storage.index import Entry
 
 
 class ChangedBookmarks(msgspec.Struct):
-    """What a form did to several bookmarks."""
+    """The result of a form that changes or deletes several bookmarks."""
 
     is_deletion: bool
     can_be_restored: bool = True
     done: list[Bookmark] = []  # The values before the change.
-    changed_meanwhile: list[Entry] = []  # Changed by another client.
-    # Bookmarks that an error kept from being changed. None stands for a missing bookmark.
+    changed_meanwhile: list[Entry] = []  # Left alone, because another client has changed them.
+    # Left alone because of an error. None stands for a missing bookmark.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    ended_by: StorageError | None = None  # Ended the work before all bookmarks were changed.
+    ended_by: StorageError | None = None  # The error after which no bookmark was tried.
     unknown_count: int = 0  # The number of bookmarks that may be changed or not.
-    left_count: int = 0
+    left_count: int = 0  # The number of bookmarks that were not tried.
 
     @property
     def is_complete(self) -> bool:
@@ -72,7 +72,7 @@ def _deleted_html(changes: ChangedBookmarks, site: Site, list_query: str | None)
     if not changes.is_deletion or not deleted:
         return ""
     what = _title_or_number(deleted)
-    # script.js shows the whole text in the list. CSS hides the span on this page.
+    # script.js also shows this text above the list. On this page, CSS hides the span.
     text = f'<p><span class="participle">Deleted: </span>{what}</p>\n'
     if not changes.can_be_restored:
         return text
@@ -144,6 +144,6 @@ def _not_reached_html(changes: ChangedBookmarks) -> str:
     unknown = frame.number_of_bookmarks(changes.unknown_count)
     html = f"<p>{unknown} not known to be {changes.participle}: {reason}</p>\n"
     if changes.left_count:
-        # The reason says that a change may be stored, but these bookmarks were not reached.
+        # The reason is only about the unknown bookmarks.
         html += f"<p>{left} left alone after this error.</p>\n"
     return html

@@ -81,11 +81,11 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""  # Empty in a form that adds a bookmark.
     texts: Mapping[str, str] = {}  # By field name.
     unread: bool = False  # Stands for the tag UNREAD, which is not in `texts`.
-    # Digests of the values when the form was opened, such as `uri:1a2b title:3c4d`. The user
-    # has changed a field if the digest of its value is not among them.
+    # Digests of the values when the form was opened, such as `uri:1a2b title:3c4d`. They show
+    # which fields the user has changed.
     opened_digests: str = ""
     list_query: str | None = None  # The query of the list where the form was opened.
-    closes_window: bool = False  # A script closes the bookmarklet's window.
+    closes_window: bool = False  # After saving, a script closes the bookmarklet's window.
 
     @classmethod
     def read(cls, fields: Mapping[str, Any]) -> "BookmarkForm":
@@ -195,7 +195,7 @@ def _digest(name: str, value: object) -> str:
 def shown_version(entry: Entry) -> str:
     """Return the id and the end of the version, such as `0s9yex328jt74:00c0ffee12`.
 
-    Forms send this text back, so that the service finds out if the bookmark has changed.
+    Forms send this text back. If the version is another one then, the service changes nothing.
     """
     last_digits = entry.version % 2**40
     return f"{entry.bookmark.id}:{last_digits:010x}"
@@ -205,7 +205,7 @@ def shown_version(entry: Entry) -> str:
 
 
 class FormParts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a form shows beside the fields of the bookmark."""
+    """The parts of a form around its fields."""
 
     notes: Mapping[str, Note] = {}  # Notes below fields, by field name.
     focus: str = ""
@@ -327,7 +327,7 @@ def values_html(values: Iterable[tuple[str, str]]) -> str:
 
 
 def delete_form(site: Site, entry: Entry, list_query: str | None) -> str:
-    """Return a form that deletes the bookmark if it has not changed."""
+    """Return a form that deletes the bookmark, unless another client changes it meanwhile."""
     hidden = [("_shown", shown_version(entry)), ("_list", list_query)]
     action = f"{site.path}/-/delete/{entry.bookmark.id}"
     return post_form(action, hidden, "<button>Delete</button>", attributes='class="delete"')

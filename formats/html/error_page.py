@@ -23,7 +23,7 @@ _HEADINGS: Mapping[int, str] = {
 }
 # The reason phrases that `http.HTTPStatus` has only since Python 3.13.
 _TITLES: Mapping[int, str] = {413: "Content Too Large", 422: "Unprocessable Content"}
-# People read these texts in place of the detail of a problem.
+# Pages show these texts in place of the detail of a problem.
 _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     403: "This change may come from another site, so nothing was done.",
     404: "No bookmark and no page has this address.",
@@ -34,14 +34,14 @@ _TEXTS_FOR_PEOPLE: Mapping[int, str] = {
     415: "The service does not know the type of what was sent.",
 }
 _WRONG_ADDRESS_TEXT = "Something in the address of this page is wrong."
-# People read these texts in place of a detail that begins with the key.
+# Pages show these texts in place of a detail that begins with the key.
 _TEXTS_BY_BEGINNING = {
     "The parameter ": _WRONG_ADDRESS_TEXT,
     "The format ": _WRONG_ADDRESS_TEXT,
     "Another writer ": "Another program is changing the bookmarks. Try again in a moment.",
 }
-# Patterns in the reason of an error, and the words that people read in their place. For example,
-# `must be short: "long…" at index 1` becomes `must be short`.
+# Pages replace these patterns in the reason of an error. For example, they show `must be short` for
+# `must be short: "long…" at index 1`.
 _WORDS_FOR_PEOPLE: Mapping[str, str] = {
     " at index [0-9]+$": "",
     ': ".*…"$': "",
@@ -73,12 +73,12 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """The whole text for programs."""
+        """The text for programs, which is not translated to words for people."""
         return f"{self.changed_text}{self.detail}"
 
     @property
     def changed_text(self) -> str:
-        """What was done before the error, such as "200 bookmarks changed. "."""
+        """The work done before the error, such as "200 bookmarks changed. "."""
         if not self.changed:
             return ""
         return f"{number_of_bookmarks(self.changed)} changed. "
@@ -94,7 +94,7 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    # Another site may have caused the error, so the page must not show how many are unread.
+    # Another site may have sent the request, and must not learn the number of unread bookmarks.
     site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:

@@ -38,9 +38,9 @@ def e(text: str) -> str:
 
 
 def begin(title: str, site: Site, listing: Listing | None = None, current: str = "") -> str:
-    """Return a page up to its main part. With `listing`, links keep the filter.
+    """Return a page up to its main part. Links keep the filter of `listing`.
 
-    `current` is "tags", "tools", "add" or "".
+    `current` is the page whose link is highlighted: "tags", "tools", "add" or "".
     """
     head = _head(title, site)
     filter = listing.linked_filter if listing else []
@@ -100,7 +100,7 @@ def list_head(title: str, summary: str, controls: str = "") -> str:
 
 
 def write_page(title: str, main: str, site: Site, heading: str = "", current: str = "") -> str:
-    """Return a page of one column. The heading is the title, unless given as HTML."""
+    """Return a page of one column. `heading` is HTML, by default the title."""
     return begin(title, site, current=current) + single_column(heading or e(title), main)
 
 
@@ -189,7 +189,7 @@ def _search_parameters(listing: Listing | None) -> Parameters:
 
 
 def _short_words(filter: Parameters) -> Parameters:
-    """Return only the words of the filter, if they are short enough to be edited."""
+    """Return the words of the filter that are short enough to be edited."""
     words = []
     for name, value in filter:
         if name == "q" and len(value) <= _MAX_EDITED_CHARACTERS:
@@ -254,7 +254,7 @@ def field_note(id: str, note: Note) -> tuple[str, str]:
 
 def post_form(action: str, hidden: HiddenFields, content: str, attributes: str = "") -> str:
     hidden_inputs = _hidden_inputs(hidden)
-    # Multipart, because URL-encoding can triple the size.
+    # URL-encoding could triple the size of the text.
     return (
         f'<form method="post" action="{e(action)}" enctype="multipart/form-data" '
         f"{attributes}>{hidden_inputs}\n{content}</form>\n"
@@ -270,7 +270,7 @@ def _hidden_inputs(fields: HiddenFields) -> str:
 
 
 def flatten(fields: Mapping[str, Any]) -> Parameters:
-    """Return a name and a value for each value of the fields."""
+    """Return pairs of a name and a text. A list becomes several pairs with one name."""
     parameters: Parameters = []
     for name, value in fields.items():
         if isinstance(value, list):
@@ -304,7 +304,7 @@ def page_links(
 ) -> str:
     """Return the summary and links to other pages, of `limit` items each.
 
-    `links` has the addresses of "prev" and "next". No links mean that there is only one page.
+    `links` has the addresses of "prev" and "next". If it is empty, nothing is shown.
     """
     html = ""
     if links:

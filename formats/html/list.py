@@ -21,7 +21,7 @@ from storage.search import words_to_mark
 _MAX_DESCRIPTION_CHARACTERS = 2000
 _MAX_UNCOLLAPSED_CHARACTERS = 90  # Two lines on a phone.
 _MAX_UNCOLLAPSED_LINES = 2
-# In the addresses of descriptions.
+# Limits of addresses in descriptions.
 _MAX_WHOLE_ADDRESS_CHARACTERS = 200
 _MAX_PATH_CHARACTERS = 26
 _END_OF_HOST = re.compile("[/?#]")
@@ -42,7 +42,8 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # The bar is before the items, because Enter presses the first button of its form.
+        # The bar is before the items, because Enter in a field of the bar presses the first
+        # button of the form, and the buttons of items belong to the same form.
         bar(listing),
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
@@ -189,12 +190,12 @@ def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
     parameters: Parameters = []
     if repeats_filter:
         parameters = listing.linked_filter + listing.order
-    # The query needs no escaping: "&" is its only special character, and HTML allows "&tag=".
+    # HTML allows the only special character of the query, `&`, without escaping.
     query = urlencode([*parameters, ("tag", "")])
     return f"{e(listing.site.path)}/?{query}"
 
 
-# Quoted text needs no HTML escaping.
+# Percent-encoded text needs no HTML escaping.
 _quote = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
@@ -254,15 +255,11 @@ class _ItemWriter:
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:
-    """Return how often the filter would be written in the links of all items.
-
-    If that makes the page too large, the links leave out the filter.
-    """
+    """Return how often the links of all items would repeat the filter."""
     repetitions = 0
     for entry in entries:
         repetitions += len(entry.bookmark.tags)
-        # The edit link has the filter once, but encoded twice: `#` becomes `%2523`. So it can
-        # be twice as long.
+        # The edit link encodes the filter twice (`#` becomes `%2523`), which can double its size.
         repetitions += 2
     return repetitions
 
@@ -293,10 +290,10 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
     is_cut = shown != description
     if not is_cut and not _must_collapse(summary):
         return _text_with_links(description, escape_and_mark)
-    # HTML allows no links in <summary>, so they are below.
+    # HTML allows no links in <summary>, so the links are below the summary.
     links = ""
     for address in _ADDRESS.findall(shown):
-        if not address.endswith("…"):  # The end of `shown` may be a part of an address.
+        if not address.endswith("…"):  # `cut` may have shortened the last address.
             links += f'<p><a href="{e(address)}">{e(address)}</a></p>'
     if is_cut:
         links += f'<p><a href="{edit_address}">Show the whole description</a></p>'
@@ -324,8 +321,7 @@ def _text_with_links(text: str, escape_and_mark: Escape) -> str:
 def _short_address(address: str, escape_and_mark: Escape) -> str:
     """Return `example.org/page` for `https://www.example.org/page/`.
 
-    The host is never cut, because it says where a link leads. If the search has found a word in
-    an address, the address stays whole, unless it is very long.
+    An address in which the search has found a word stays whole, unless it is very long.
     """
     if len(address) <= _MAX_WHOLE_ADDRESS_CHARACTERS:
         is_found = escape_and_mark(address) != e(address)
@@ -334,8 +330,9 @@ def _short_address(address: str, escape_and_mark: Escape) -> str:
     _, _, rest = address.removesuffix("/").partition("://")
     host = _END_OF_HOST.split(rest, maxsplit=1)[0]
     path = rest.removeprefix(host)
+    # The host is not cut, because it says where the link leads.
     short = host.removeprefix("www.") + cut(path, _MAX_PATH_CHARACTERS)
-    return short or address  # An address such as `https://www./` has no host.
+    return short or address  # Nothing is left of `https://www./`.
 
 
 # --- Below and beside the items ---
@@ -379,7 +376,7 @@ def _tags(listing: Listing) -> str:
 
 
 def _most_used_tags(listing: Listing) -> str:
-    """Return links that add one of the most used tags to the filter."""
+    """Return links to the most used tags. Each link adds its tag to the filter."""
     selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     counts = listing.selection.tag_counts(_MAX_TAGS)
     repeats_filter = listing.can_repeat_filter(number_of_links=len(counts))

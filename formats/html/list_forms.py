@@ -6,7 +6,7 @@ from formats.html.editor import shown_version
 from formats.html.frame import Note, e, field_note, number_of_bookmarks, post_form
 from formats.listing import Listing, Parameters
 
-# Labels of buttons by value. The key Enter presses the first button of a form.
+# Labels of buttons by value. The key Enter presses the first one.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 _ACTIONS = {"read": "Mark as read", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
@@ -52,7 +52,7 @@ def bar(listing: Listing) -> str:
     """Return the form for the selected bookmarks of a list."""
     if listing.site.is_visitor:
         return ""
-    # The service does not change a bookmark whose version is not in `_shown`.
+    # The service changes only bookmarks whose version is in `_shown`.
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
@@ -73,7 +73,7 @@ def retag_menu(listing: Listing) -> str:
         return ""
     hidden: Parameters = [
         *listing.filter,
-        ("expected", str(total)),  # With another total, the service refuses the form.
+        ("expected", str(total)),  # The service refuses the form if the total has changed.
         ("_list", listing.list_query),
     ]
     number = number_of_bookmarks(total)
@@ -93,7 +93,7 @@ def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
 
 
 def _rename_form(listing: Listing, hidden: Parameters) -> str:
-    """Return the form that renames the only tag of the filter, if any."""
+    """Return the form that renames the tag, if the filter is a single tag."""
     name, tag = listing.filter[0]
     if name != "tag" or len(listing.filter) > 1:
         return ""

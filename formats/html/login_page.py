@@ -7,9 +7,9 @@ from formats.listing import Parameters, Site
 def write_login_page(
     site: Site, target: str, pending_fields: Parameters, error: str = ""
 ) -> bytes:
-    """Return the login page, which leads to the path `target`, such as `/tags`.
+    """Return the login page, after which the path `target` is shown, such as `/tags`.
 
-    `pending_fields` belong to a form that the user sent without a login.
+    `pending_fields` are from a form that the user sent without a login.
     """
     source = "From the service's token file or BOOKMARKS_TOKEN."
     note = frame.Note("hint", source)

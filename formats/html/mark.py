@@ -64,7 +64,7 @@ def _fold_in_all_ways(text: str) -> Iterator[_FoldedText]:
 
 
 def _fold_ascii(text: str) -> _FoldedText:
-    """Fold a text in which each character is folded to one character."""
+    """Fold a text of ASCII, which keeps its length."""
     length = len(text)
     return _FoldedText(fold_text(text), starts=range(length), ends=range(1, length + 1))
 

@@ -50,7 +50,7 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     notes = _notes(problem)
     first_wrong_field = next(iter(notes), "")
     parts = FormParts(notes=notes, focus=first_wrong_field, save_label=label)
-    main = _alert(_not_saved(problem)) + edit_form(site, form, parts)
+    main = _alert(_text_above_form(problem)) + edit_form(site, form, parts)
     return frame.write_page(problem.heading, main, site)
 
 
@@ -67,21 +67,25 @@ def _notes(problem: Problem) -> dict[str, Note]:
     return {name: Note("error", text) for name, text in errors.items()}
 
 
-def _not_saved(problem: Problem) -> str:
-    """Return links to the wrong fields, or all errors if one is not about a field of the form."""
+def _text_above_form(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
-    are_all_in_form = all(name in LABELS for name in wrong_fields)
-    if not wrong_fields or not are_all_in_form:
-        return "<p>Not saved yet.</p>\n" + problem_html(problem)
-    links = [f'<a href="#{name}">{LABELS[name]}</a>' for name in wrong_fields]
-    fields = ", ".join(links)
-    return f"<p>Not saved yet. Please correct: {fields}</p>\n"
+    if wrong_fields and all(name in LABELS for name in wrong_fields):
+        links = _links_to_fields(wrong_fields)
+        return f"<p>Not saved yet. Please correct: {links}</p>\n"
+    return "<p>Not saved yet.</p>\n" + problem_html(problem)
+
+
+def _links_to_fields(names: Sequence[str]) -> str:
+    return ", ".join([f'<a href="#{name}">{LABELS[name]}</a>' for name in names])
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the error page of a form, with a button to send it again if that can help."""
+    """Return the error page of a form.
+
+    A button sends the form again, unless the bookmark is missing.
+    """
     if path == "/-/retag" and problem.status == 412:
         return _write_other_number(fields, path, problem, site)
     text = problem_html(problem)
@@ -98,9 +102,12 @@ def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site:
 def _write_other_number(
     fields: Mapping[str, Any], path: str, problem: Problem, site: Site
 ) -> str:
-    """Return the page that asks again after the list has got more or fewer bookmarks."""
-    number = f'{int(fields["expected"]):,}'  # The number now, from `change_list`.
-    numbers, _, _ = problem.detail.partition(". ")
+    """Return the page that asks again, because the list now has more or fewer bookmarks.
+
+    `fields["expected"]` is the number of bookmarks now.
+    """
+    number = f'{int(fields["expected"]):,}'
+    numbers, _, _ = problem.detail.partition(". ")  # "2 bookmarks match now, not 3".
     text = f"Nothing was changed. {e(numbers)}."
     if number == "0":
         main = _alert(f"<p>{text}</p>\n") + frame.list_link(site, fields.get("_list"))

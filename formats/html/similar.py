@@ -11,7 +11,7 @@ from storage.index import Entry
 from storage.similar import Group, similar_key
 
 _MAX_GROUPS_SHOWN = 100
-# Each bookmark has a button with the ids of all others, so 50 bookmarks take 2,450 ids.
+# Each bookmark has a button with the ids of all others: 2,450 ids for 50 bookmarks.
 MAX_MEMBERS_SHOWN = 50
 
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# The script opens a window or, if pop-ups are blocked, leaves the page. `toWellFormed` is needed
-# because `encodeURIComponent` throws an error for half a surrogate pair.
+# If the browser blocks the new window, the script leaves the page. `toWellFormed` replaces half a
+# surrogate pair, for which `encodeURIComponent` throws an error.
 _BOOKMARKLET = """
 javascript:(()=>{
 const e=encodeURIComponent,

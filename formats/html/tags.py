@@ -26,7 +26,7 @@ _PAGE_SIZE = 500  # Browsers are slow with thousands of tags.
 
 
 def write_tags(counts: TagCounts, view: View) -> str:
-    """Return the page. The most used tags come first in `counts`."""
+    """Return the page. `counts` begins with the most used tags."""
     selected = _selected(counts, view.values)
     total = len(selected)
     offset = parse_number(view.values.get("offset")) or 0
@@ -141,10 +141,10 @@ def write_question(
     expected_count: int,
     site: Site,
 ) -> str:
-    """Return the page that asks before old tags are merged into new ones, or removed.
+    """Return the page that asks whether to merge old tags into new ones.
 
-    `new_tags_in_use` are the new tags that bookmarks have already. If the number of bookmarks is
-    not `expected_count` when the form is sent, the service asks again.
+    Without new tags, the page asks whether to remove the old ones. The service asks again if the
+    number of bookmarks is not `expected_count` any more.
     """
     old_tags = [tag for tag, _ in old]
     if new:
