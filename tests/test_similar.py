@@ -50,7 +50,10 @@ def test_one_of_a_group_is_kept_with_the_tags_of_the_others(app, add):
     third = add("https://www.a.example/", tags=["Z"])["id"]
     (heading,) = app.get("/-/similar", headers=PAGE, status=200).html.select(".list .hint")
     assert heading.text == "3 bookmarks of a.example"
-    assert app.get("/-/similar", headers=PAGE).text.count(">Keep, delete 2 others<") == 3
+    page = app.get("/-/similar", headers=PAGE)
+    assert page.text.count(">Keep, delete 2 others<") == 3
+    (proposed,) = page.html.select("button.proposed")  # The shortest address with https.
+    assert proposed["formaction"] == f"/-/keep/{kept}"
     page = app.post(*keep(app, kept), headers=PAGE, status=200)
     assert "2 bookmarks deleted" in page.text
     (left,) = app.get("/").json

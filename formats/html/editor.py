@@ -258,7 +258,9 @@ def _field(
     if has_focus:
         attributes += " autofocus"
     if is_multiline:
-        rows = _rows(name, value)
+        rows = _rows(value)
+        if name == "description" and not note:
+            rows = max(rows, _MIN_LINES_OF_DESCRIPTION)
         # Browsers drop the first line break in a textarea.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"
@@ -270,10 +272,8 @@ def _field(
     )
 
 
-def _rows(name: str, value: str) -> int:
+def _rows(value: str) -> int:
     lines = value.count("\n") + len(value) // _CHARACTERS_PER_LINE + 1
-    if name == "description":
-        lines = max(lines, _MIN_LINES_OF_DESCRIPTION)
     return min(lines, _MAX_LINES)
 
 

@@ -77,10 +77,20 @@ def _keep_button(entry: Entry, members: Group, path: str) -> str:
     others = [other.bookmark.id for other in members if other is not entry]
     ids = " ".join(others)
     attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{ids}"'
+    # One button of a group stands out.
+    style = "quiet"
+    if entry is min(members, key=_distance_from_plain_address):
+        style = "proposed"
     deleted = "the other"
     if len(others) > 1:
         deleted = f"{len(others)} others"
-    return f'<button form="many" {attributes}>Keep, delete {deleted}</button>'
+    return f'<button form="many" class="{style}" {attributes}>Keep, delete {deleted}</button>'
+
+
+def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
+    """Return a key that is lowest for a short address with https."""
+    uri = entry.bookmark.uri
+    return not uri.startswith("https:"), len(uri)
 
 
 def _address(uri: str) -> str:

@@ -388,6 +388,28 @@ def test_the_completions_never_cover_the_save_button(browser, width, height):
     assert browser.stored("uri=https://a.example/new")[0]["tags"] == ["t"]
 
 
+@pytest.mark.parametrize("width, height", [(1280, 800), (390, 844)])
+def test_both_versions_of_each_field_are_in_sight_above_the_buttons(browser, width, height):
+    browser.use_screen(width, height)
+    tags = [f"tag {n} " + "x" * n for n in range(9)]
+    id = browser.post("https://a.example/", title="Old", tags=tags)["id"]
+    browser.open(f"/{id}")
+    browser.post("https://a.example/", f"/{id}", title="Theirs", description="Theirs")
+    browser.fill(title="Mine", description="Mine")
+    browser.expect(412)
+    browser.leave(browser.find("main .primary").click)
+    save = browser.find("main .primary").rect
+    assert save["y"] + save["height"] <= height
+    notes = [note.rect for note in browser.all(".theirs")]
+    assert len(notes) == 2
+    assert all(note["y"] + note["height"] <= save["y"] for note in notes)
+    browser.post("https://b.example/", tags=[f"known {n}" for n in range(9)])
+    browser.find("#tags").send_keys(", kno")
+    assert len(options(browser)) == 6
+    completions = browser.find("#completion-of-tags").rect
+    assert completions["y"] + completions["height"] < save["y"]
+
+
 def test_known_tags_are_completed_with_a_token(browser, serve):
     browser.address = serve(BOOKMARKS_TOKEN="secret").address
     browser.expect(401)

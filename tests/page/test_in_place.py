@@ -31,7 +31,7 @@ def press(browser, title, text="Delete"):
 
 def check(browser, *titles):
     for item in items(browser, *titles):
-        browser.find(f"{item} [name=selected]").click()
+        browser.click(f"{item} [name=selected]")
 
 
 def checked(browser):
