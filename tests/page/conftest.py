@@ -93,14 +93,6 @@ class Browser:
 
         return WebDriverWait(self.driver, seconds, 0.02, ignored).until(ask)
 
-    def click(self, selector: str) -> None:
-        """Click an element, which a script may just be replacing."""
-        def find_and_click() -> bool:
-            self.find(selector).click()
-            return True
-
-        self.wait(find_and_click)
-
     def fill(self, **fields: str) -> None:
         for id, text in fields.items():
             self.find(f"#{id}").click()

@@ -19,8 +19,12 @@ def add(browser, number, **fields):
 
 
 def items(browser, *titles):
-    all_items = browser.all(".list > li[id]")
-    return [f"#{i.get_property('id')}" for i in all_items if i.text.startswith(titles)]
+    """Return selectors of the items with these titles, also if a script is just replacing them."""
+    def find():
+        all_items = browser.all(".list > li[id]")
+        return [f"#{i.get_property('id')}" for i in all_items if i.text.startswith(titles)]
+
+    return browser.wait(find)
 
 
 def press(browser, title, text="Delete"):
@@ -31,7 +35,7 @@ def press(browser, title, text="Delete"):
 
 def check(browser, *titles):
     for item in items(browser, *titles):
-        browser.click(f"{item} [name=selected]")
+        browser.find(f"{item} [name=selected]").click()
 
 
 def checked(browser):
