@@ -41,14 +41,16 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
     entries = FILE_READERS[format](data)
     if format == "shortcut" and file_name:
         entries = _add_missing_titles(entries, PurePath(file_name).stem)
-    # An error before the first entry is raised to the caller.
     yield from islice(entries, 1)
-    try:
-        yield from _limit_entries_without_bookmark(entries)
-    except Malformed as error:
-        reason = f"The rest cannot be read: {error}"
-        yield ImportedEntry(error.line, {}, reason)
+    yield from _skip_rest_after_error(_limit_entries_without_bookmark(entries))
     yield from _note_guessed_charset(data, format)
+
+
+def _skip_rest_after_error(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
+    try:
+        yield from entries
+    except Malformed as error:
+        yield ImportedEntry(error.line, {}, f"The rest cannot be read: {error}")
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:

@@ -58,7 +58,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def find_header(lines: _NumberedLines) -> str:
-    """Return the first line that is neither blank nor Excel's `sep=;`."""
+    """Return the first line. Skip blank lines and Excel's `sep=;`."""
     for _, line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
@@ -117,9 +117,9 @@ class _TooLarge(Exception):
 
 
 class _RowLines:
-    """An iterable of lines for csv.reader. The lines that it takes are kept in `taken`.
+    """An iterable from which csv.reader takes the lines of one row. `taken` has these lines.
 
-    Raises _TooLarge when one row takes more than MAX_ENTRY characters.
+    Raises _TooLarge when the row has more than MAX_ENTRY characters.
     """
 
     def __init__(self, first_line: str, rest_of_file: _NumberedLines) -> None:
@@ -177,7 +177,6 @@ class _Table:
         return entry
 
     def _find_reason_to_skip(self, row: _Row, fields: Fields) -> str:
-        """Return why the cells of a row may not be those that were meant, or ""."""
         if row.error:
             if self._has_whole_uri(row, str(fields.get("uri", ""))):
                 return ""
@@ -188,11 +187,11 @@ class _Table:
         return ""
 
     def _has_whole_uri(self, row: _Row, uri: str) -> bool:
-        """Return whether the uri is the whole text of a cell, bare or in its quotation marks.
+        """Return whether the uri is the whole text of a cell.
 
-        A misplaced quotation mark may join or cut cells. With the columns title and url, the row
-        `"T"x,a:1` has the whole uri `a:1`. In the row `T,"a:1,x`, csv.reader finds the uri
-        `a:1,x`, which is not accepted, because its cell has only one of two marks.
+        A misplaced quotation mark may cut or join cells. With the columns title and url, the row
+        `"T"x,a:1` has the whole uri `a:1`. In the row `T,"a:1,x`, csv.reader joins two cells to
+        the uri `a:1,x`.
         """
         if not URI.fullmatch(uri) or '"' in uri:
             return False
@@ -218,15 +217,12 @@ class _Table:
 
 def _has_uri_on_one_line(fields: Fields) -> bool:
     uri = str(fields.get("uri", ""))
-    # A uri without its closing quotation mark goes on over the rows below.
+    # If the quotation mark after a uri is missing, csv.reader adds the next rows to the uri.
     return uri.strip() != "" and "\n" not in uri
 
 
 def _raw_cells(text: str, delimiter: str) -> Iterator[str]:
-    """Split a row at its delimiters, but not those in quotation marks, and keep the marks.
-
-    `"a,b"c,d` → `"a,b"c` and `d`.
-    """
+    """Split a row at the delimiters outside quotation marks: `"a,b"c,d` into `"a,b"c` and `d`."""
     quoted_part = '"[^"]*(?:""[^"]*)*"?'
     raw_cell = f"((?:{quoted_part})?[^{delimiter}]*)[{delimiter}]?"
     for match in re.finditer(raw_cell, text):

@@ -23,7 +23,7 @@ _PLACEHOLDERS = (
     "n/a",
     "-62135596800",  # The year 1 in .NET.
 )
-# `parsedate_to_datetime` ignores words such as PM, so only texts of this form are passed to it.
+# `parsedate_to_datetime` ignores words such as PM, so it gets only texts of this form.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -47,7 +47,7 @@ _FORMATS = (
 
 
 def parse_date(value: object) -> str | None:
-    """Convert a date to RFC 3339, or an empty date to None. Return other texts unchanged."""
+    """Return a date as RFC 3339, None for an empty date, and any other text unchanged."""
     text = str(value).strip()
     if _is_empty_date(text):
         return None
@@ -59,7 +59,7 @@ def parse_date(value: object) -> str | None:
 def parse_plausible_date(value: object) -> str | None:
     """Convert a date to RFC 3339, or return None.
 
-    A number counts only as a date from 1990 to tomorrow.
+    A number counts as a date only between 1990 and tomorrow.
     """
     text = str(value).strip()
     if not _NUMBER.fullmatch(text):
@@ -72,10 +72,7 @@ def parse_plausible_date(value: object) -> str | None:
 
 
 def may_be_date(value: object) -> bool:
-    """Return whether a value is a plausible date, or a text that is not a number.
-
-    Other numbers may be durations.
-    """
+    """Return False for a number that is no plausible date, such as a duration."""
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return True
     return parse_plausible_date(value) is not None
@@ -91,7 +88,7 @@ def _is_empty_date(text: str) -> bool:
 
 
 def _from_number(text: str) -> str | None:
-    """Convert seconds, milliseconds or microseconds, whichever gives a valid date."""
+    """Convert a number of seconds or, if it is too large, of milliseconds or microseconds."""
     integer, _, _ = text.partition(".")
     number = int(integer)
     for seconds in (number, number // 1_000, _seconds_of_microseconds(number)):

@@ -42,7 +42,7 @@ _PART_OF_PROLOG = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _START_TAG = re.compile(r"<([A-Za-z][\w:.-]*)")
-# All control characters but white space and ESC, which ISO-2022-JP uses.
+# Control characters, without white space and without ESC, which ISO-2022-JP uses.
 _BINARY = re.compile("[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_EXAMINED_BYTES = 64 * 1024
 
@@ -93,7 +93,7 @@ def _root_element(text: str) -> str:
 
 def _detect_plain_text(beginning: str) -> str:
     header = find_header(enumerate(io.StringIO(beginning)))
-    # `https://a.example | URL` is not a header.
+    # A line such as `https://a.example | URL` is not a header.
     if is_header(header) and "://" not in header:
         return "csv"
     if is_list(beginning):

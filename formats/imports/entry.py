@@ -23,7 +23,7 @@ URI = re.compile(SCHEME_PATTERN + r"[^\s\0-\x1f\x7f-\x9f]+")
 
 
 def entry_with_uri(place: Place, fields: Fields) -> ImportedEntry:
-    """Return an entry, which is skipped if it has no uri."""
+    """Return an entry that the import skips if `fields` has no uri."""
     uri = fields.get("uri")
     if isinstance(uri, str):
         uri = _encode_white_space(uri.strip())
@@ -44,11 +44,13 @@ def _encode_white_space(text: str) -> str:
 
 
 def ignored_entry(place: Place) -> ImportedEntry:
-    """Return an entry for what is not a bookmark, such as a separator."""
+    """Return an entry that the import only counts, such as a separator."""
     return ImportedEntry(place, {}, IGNORED)
 
 
 class UnusedValues:
+    """The numbers of values that are not imported, by the names of their columns or members."""
+
     def __init__(self) -> None:
         self._numbers = Counter[str]()
 

@@ -29,16 +29,18 @@ _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uff
 
 def folder_tags(name: str, is_top_level: bool) -> Tags:
     name = " ".join(_NOT_IN_TAG.sub(" ", name).split())
-    if is_top_level and name.lower() in _BUILT_IN_FOLDERS:
-        return ()
-    if is_top_level and name.lower() in _READING_LISTS:
-        return ("unread",)
+    if is_top_level:
+        if name.lower() in _BUILT_IN_FOLDERS:
+            return ()
+        if name.lower() in _READING_LISTS:
+            return ("unread",)
     normalized = unicodedata.normalize("NFC", name)
     tags = [tag[:MAX_TAG].strip() for tag in split_tags(normalized)]
     return tuple(tags[:MAX_TAGS])
 
 
 def list_tags(name: str) -> Tags:
+    """Return the tags of a list of a service, or of a folder at the top level."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, is_top_level=True)
@@ -54,8 +56,7 @@ class Folders:
     """The folders around the current entry of a file."""
 
     def __init__(self) -> None:
-        # Item 0 is for entries outside all folders.
-        self._tags_by_depth: list[Tags] = [()]
+        self._tags_by_depth: list[Tags] = [()]  # Depth 0 is outside all folders.
 
     @property
     def tags(self) -> Tags:
@@ -67,12 +68,12 @@ class Folders:
 
     def open(self, tags: Tags) -> None:
         all_tags = self.tags
-        if tags and len(all_tags) < MAX_TAGS:
+        if len(all_tags) < MAX_TAGS:
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 
     def open_at(self, depth: int, tags: Tags) -> None:
-        """Open a folder inside `depth` other folders. Missing ones are opened without tags."""
+        """Open a folder at a depth. Missing folders around it are opened without tags."""
         while self.depth < depth:
             self.open(())
         self.open(tags)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.entities import html5
 from typing import NamedTuple
 
-_BREAK_MARK = "\r"  # Replaces <BR>. A decoded file has no other "\r".
+_BREAK_MARK = "\r"  # Stands for <BR>. `decode` leaves no other "\r" in a file.
 
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 
@@ -33,8 +33,8 @@ _TAG = re.compile(
 # The value of TAGS="a,"b",c" with its inner quotation marks.
 _DOUBLE_QUOTED_VALUE = r"""
     (?: [^"]++
-      | (?<= , ) " (?! [\s/>] )         # The mark before `b`, but not the last one of "a,".
-      | " (?= , )                       # The mark after `b`.
+      | (?<= , ) " (?! [\s/>] )         # A mark after a comma, unless it ends the value: "a,">
+      | " (?= , )                       # A mark before a comma.
     )*
 """
 _ATTRIBUTE = re.compile(
@@ -81,8 +81,8 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    Each part of the file, such as an entry, begins with a token whose name is "". The token
-    ends the text of the tag before, even if an end tag is missing.
+    Each part of the file, such as an entry, begins with a token whose name is "". The token ends
+    the text of the part before, whose end tag may be missing.
     """
     line = 1
     for part in _split_into_parts(text):
@@ -105,8 +105,7 @@ def _tokenize_part(part: str, line: int, names: Container[str]) -> Iterator[Toke
         current.pieces_of_text.append(part[position : tag.start])
         position = tag.end
         if tag.name in names:
-            # Here, the text of the current token ends, and the next token begins.
-            yield current
+            yield current  # The text of this token ends here.
             is_unclosed = tag.end == len(part) and not part.endswith(">")
             current = Token(tag.name, tag.line, tag.attributes, is_unclosed)
         elif tag.name in _LINE_BREAK_TAGS:
@@ -185,7 +184,7 @@ def _character_of_number(number: int) -> str:
 
 
 def decode_text(text: str) -> str:
-    # <BR> at the end of a line is one line break.
+    # <BR> and a line break after it are one line break.
     lines = re.sub(rf"{_BREAK_MARK}\n?", "\n", text)
     return unescape(lines).strip()
 

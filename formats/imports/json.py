@@ -55,7 +55,7 @@ _ADVICE_FOR_JSON_LINES = "extra data: put [ ] around all, and commas between"
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry. Raises Malformed only before the first entry."""
+    """Yield each entry. Raises Malformed before the first entry."""
     try:
         document = parse_strictly(decode(data), "The JSON document")
     except Malformed as error:
@@ -72,6 +72,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 class _Position(NamedTuple):
+    """The place of a value in the document."""
 
     path: str = ""  # Such as `lists[0].links`.
     name: str = ""  # Such as `links`.
@@ -99,8 +100,7 @@ class _Reader:
         children = _find_children(members, _has_children_in_outermost_object)
         if children:
             tags: Tags = ()
-            # Only an object with `children` is a folder whose name is a tag. The name of another
-            # outermost object may be that of a user, as in Linkwarden's export.
+            # An object without `children` may have the name of a user, as Linkwarden's exports do.
             if "children" in members:
                 tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)
@@ -158,8 +158,7 @@ class _Reader:
         values = named_values(members)
         tags = position.tags + self._listed_folders.tags_of_all(members.get("lists"))  # Karakeep
         fields = read_fields(values, tags_in, tags)
-        is_query = is_firefox_query(fields.get("uri"))
-        if is_query or _is_separator(members) or _is_floccus_account(members):
+        if _is_ignored(members, fields):
             return ignored_entry(position.path)
         self._count_unused(values, fields)
         return entry_with_uri(position.path, fields)
@@ -186,7 +185,7 @@ class _ListedFolder(NamedTuple):
 
 
 class _ListedFolders:
-    """The folders that have ids.
+    """The folders to which entries refer by ids.
 
     In `{"lists": [{"id": "x", "name": "Work"}], "bookmarks": [{"lists": ["x"], …}]}`, the
     bookmark gets the tag Work.
@@ -238,7 +237,7 @@ def _find_children(members: Members, has_children: Callable[[str, object], bool]
             children[name] = value
     if children:
         return children
-    # Tab Session Manager gives its windows any names: `{"1": {…}, "2": {…}}`.
+    # Tab Session Manager writes windows under their ids: `{"1": {…}, "2": {…}}`.
     if all(isinstance(value, dict) for value in members.values()):
         return members
     return {}
@@ -250,7 +249,7 @@ def _has_children(name: str, value: object) -> bool:
     if not isinstance(value, list):
         return False
     if name in _FOLDER_LISTS:
-        # In an entry of Karakeep or Zotero, `"lists": ["x"]` has the ids of folders.
+        # In an entry of Karakeep or Zotero, `"lists": ["x"]` names folders by their ids.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 
@@ -279,12 +278,10 @@ def _is_created_by_browser(members: Members, position: _Position) -> bool:
     return title_of(members).startswith("[xbs] ")  # xBrowserSync
 
 
-def _is_separator(members: Members) -> bool:
-    return members.get("type") in ("separator", "text/x-moz-place-separator")
-
-
-def _is_floccus_account(members: Members) -> bool:
-    return members.keys() >= {"type", "username", "password"}
+def _is_ignored(members: Members, fields: Fields) -> bool:
+    is_separator = members.get("type") in ("separator", "text/x-moz-place-separator")
+    is_account_of_floccus = members.keys() >= {"type", "username", "password"}
+    return is_separator or is_account_of_floccus or is_firefox_query(fields.get("uri"))
 
 
 def _is_from_own_export(members: Members) -> bool:

@@ -27,7 +27,14 @@ def title_of(members: Members) -> str:
 
 
 def has_address(members: Members) -> bool:
-    return any(role_of(name) == "uri" and text_of(value) for name, value in members.items())
+    return _has_text(members, role="uri")
+
+
+def _has_text(members: Members, role: str) -> bool:
+    for name, value in members.items():
+        if role_of(name) == role and text_of(value):
+            return True
+    return False
 
 
 def fields_of_members(members: Members, tags_of_folders: Tags) -> Fields:
@@ -58,7 +65,7 @@ def named_values(members: Members) -> list[NamedValue]:
     for translate in (_translate_pinboard, _translate_linkding, _translate_github):
         members = translate(members)
     values: list[NamedValue] = []
-    # The description of the bookmark comes before those inside its members.
+    # Members with a description inside are last, after the description of the bookmark.
     for name, value in sorted(members.items(), key=_has_inner_description):
         values += _translate_member(name, value)
     return values
@@ -106,6 +113,7 @@ def _folder_with_name(name: str, folder: Members) -> NamedValue:
 
 
 def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
+    """Translate `"annos": [{"name": "bookmarkProperties/description", "value": "D"}]`."""
     for annotation in annotations:
         if isinstance(annotation, dict) and annotation.get("name") == _FIREFOX_DESCRIPTION:
             yield "description", annotation.get("value")
@@ -113,12 +121,12 @@ def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
 
 def _translate_pinboard(members: Members) -> Members:
     """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`."""
-    if "href" not in members or _has_title(members):
+    if "href" not in members or _has_text(members, role="title"):
         return members
     translated: Members = {}
     for name, value in members.items():
         if name == "title":
-            continue  # The title is empty here, and the description takes its place.
+            continue  # This title is empty.
         if name == "description" and isinstance(value, str):
             translated["title"] = value
         elif role_of(name) == "tags" and isinstance(value, str):
@@ -128,15 +136,8 @@ def _translate_pinboard(members: Members) -> Members:
     return translated
 
 
-def _has_title(members: Members) -> bool:
-    for name, value in members.items():
-        if role_of(name) == "title" and text_of(value):
-            return True
-    return False
-
-
 def _translate_linkding(members: Members) -> Members:
-    """Put `Notes:` before the notes, which become a part of the description."""
+    """Put `Notes:` before the notes, which become a part of the bookmark's description."""
     notes = text_of(members.get("notes"))
     if "tag_names" not in members or not notes:
         return members

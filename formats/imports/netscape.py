@@ -21,7 +21,7 @@ from storage.errors import Malformed
 
 _MAX_EXAMINED_CHARACTERS = 64 * 1024
 _DOCTYPE = re.compile(r"<!DOCTYPE\s+NETSCAPE-Bookmark", re.IGNORECASE)
-# Most web pages have one of these elements, and hardly any bookmark file has.
+# Elements of most web pages, but of hardly any bookmark file.
 _WEB_PAGE = re.compile(r"<(?:script|style|link|div|img|nav|form|main|section)[\s>]", re.IGNORECASE)
 _HTML_DOCUMENT = re.compile(r"<(?:!DOCTYPE\s+)?HTML[\s>]", re.IGNORECASE)
 # `<DL><DT>`, `<DL><p>`, `<DT><H3>` or `<LI><A>`
@@ -125,7 +125,7 @@ class _Reader:
             self._has_list_with_heading = True
             if heading.name == "h1" and list_name == "dl":
                 return ()  # The title of the file, such as `<H1>Bookmarks</H1> <DL>`.
-        # Most files have an outer <DL>, so that their top-level folders are at depth 1, not 0.
+        # Top-level folders have depth 1 if the file has an outer <DL>, else 0.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, list_name, is_top_level)
 
@@ -143,9 +143,12 @@ class _Reader:
         while tag := self._tokens.take_if_named(("dd", *_TAGS_BEFORE_DESCRIPTION)):
             if tag.name == "dd":
                 texts.append(tag.text)
-                while markup := self._tokens.take_if_named(_MARKUP_IN_DESCRIPTION):
-                    texts.append(markup.text)
+                texts += self._take_texts_of_markup()
         return decode_text("".join(texts))
+
+    def _take_texts_of_markup(self) -> Iterator[str]:
+        while tag := self._tokens.take_if_named(_MARKUP_IN_DESCRIPTION):
+            yield tag.text
 
     def _read_fields(self, link: Token, description: str) -> Fields:
         attributes = {name: unescape(value).strip() for name, value in link.attributes.items()}
@@ -161,17 +164,13 @@ class _Reader:
 
     def _is_from_linkding(self, attributes: Mapping[str, str]) -> bool:
         names = list(attributes)
-        if names == _OLDER_LINKDING_ATTRIBUTES:
+        if names == _LINKDING_OR_PINBOARD_ATTRIBUTES:
             return self._has_linkding_title
         return names == _LINKDING_ATTRIBUTES
 
 
 def _convert_dates(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Convert numbers to dates, even if these are before 1990 or in the future.
-
-    Without this, `read_fields` would leave such numbers as they are, because in other formats
-    they may not be dates. An unknown date becomes "".
-    """
+    """Convert all dates. `read_fields` would not convert a number before 1990 or in the future."""
     converted = {}
     for name in ("add_date", "last_modified"):
         converted[name] = parse_date(attributes.get(name, "")) or ""
@@ -220,8 +219,8 @@ def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> boo
 
 # linkding writes exactly these attributes, in this order.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
-# Before version 1.36, linkding wrote these. Pinboard writes them with another title.
-_OLDER_LINKDING_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
+# linkding before version 1.36 and Pinboard write these. Only linkding writes its title.
+_LINKDING_OR_PINBOARD_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"
 

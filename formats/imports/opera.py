@@ -23,7 +23,7 @@ class _Record(NamedTuple):
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield each entry. Raises Malformed for other files."""
+    """Yield each entry. Raises Malformed for a file of another format."""
     text = decode(data)
     if not text.lstrip().startswith(OPERA_BEGINNING):
         raise Malformed("The first line is not Opera Hotlist version 2.0.")

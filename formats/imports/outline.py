@@ -27,7 +27,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            # An outline with an address may contain outlines, which get no tag from it.
+            # Outlines inside this outline get no tag from its name.
             folders.open(tags=())
         else:
             name = element.attributes.get("text", "")
@@ -37,7 +37,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 def _members(attributes: dict[str, str]) -> Members:
     translated: Members = {"title": attributes.get("text")}
     feed = attributes.get("xmlUrl")
-    if feed and "htmlUrl" in attributes:  # `htmlUrl`, the site, becomes the uri.
+    if feed and "htmlUrl" in attributes:  # The uri is `htmlUrl`, the address of the site.
         translated["note"] = feed
     elif feed:
         translated["url"] = feed

@@ -95,7 +95,9 @@ def _rank_of(named_value: tuple[str, object]) -> int:
 
 
 def _is_empty(role: str, value: object) -> bool:
-    return not value and role != "read"  # `"read": 0` means unread.
+    if role == "read":  # `"read": 0` means unread.
+        return False
+    return not value
 
 
 def _has_usable_type(role: str, value: object) -> bool:
@@ -110,10 +112,7 @@ _FIELD_BY_DATE_ROLE = {"created": "created", "time": "created", "modified": "mod
 
 
 def is_unused(name: str, value: object, fields: Fields) -> bool:
-    """Return whether a value that is not empty has been left out of `fields`.
-
-    `fields` is the result of `read_fields` for a bookmark that has this value.
-    """
+    """Return whether `read_fields`, whose result is `fields`, has left out a value."""
     role = role_of(name)
     if _is_empty(role, value):
         return False
@@ -122,7 +121,7 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
     field = _FIELD_BY_DATE_ROLE.get(role)
     if field is None or _is_date_or_unknown(value):
         return False
-    # If no date of the bookmark is plausible, `fields` has a wrong date, so it is not left out.
+    # If all dates of the bookmark are wrong, `fields` has one of them.
     return _is_date_or_unknown(fields.get(field, ""))
 
 
@@ -131,22 +130,25 @@ def _is_date_or_unknown(value: object) -> bool:
 
 
 def note_wrong_date(named_values: Iterable[tuple[str, object]], fields: Fields) -> None:
-    """Add a note if a date cannot be read, but another one is in `fields`.
+    """Add a note about the first wrong date, if a good date is in its field.
 
-    This is for formats whose reports do not name the values that are not read.
+    This is for formats whose reports do not count unused values.
     """
-    # Parse these once: a hostile entry may have thousands of dates beside them.
-    good_dates = [name for name in ("created", "modified") if _has_date(fields, name)]
+    # A hostile entry may have thousands of dates, so the good dates are parsed only once.
+    fields_with_date = [name for name in ("created", "modified") if _has_date(fields, name)]
     for name, value in named_values:
         role = role_of(name)
-        is_beside_good_date = _FIELD_BY_DATE_ROLE.get(role) in good_dates
-        if is_beside_good_date and _is_wrong_date(role, value):
+        field = _FIELD_BY_DATE_ROLE.get(role)
+        if field in fields_with_date and _is_wrong_date(role, value):
             shown = cut_and_replace_unprintable(str(value))
-            note = f"a date left out, because it cannot be read: {shown!r}"
-            if NOTE in fields:
-                note = f"{fields[NOTE]}; {note}"
-            fields[NOTE] = note
+            _add_note(fields, f"a date left out, because it cannot be read: {shown!r}")
             return
+
+
+def _add_note(fields: Fields, note: str) -> None:
+    if NOTE in fields:
+        note = f"{fields[NOTE]}; {note}"
+    fields[NOTE] = note
 
 
 def _has_date(fields: Fields, name: str) -> bool:
@@ -188,7 +190,7 @@ def read_fields(
 def _fit_tags_of_folders(own_tags: list[object], tags_of_folders: Tags) -> tuple[Tags, str]:
     """Return the tags for which a bookmark has room, and a note if some are left out.
 
-    Too many tags would be cut later, too, but slowly, while other processes wait for the lock.
+    The storage would leave them out, too, but slowly and while other processes wait for the lock.
     """
     if len(own_tags) + len(tags_of_folders) <= MAX_TAGS:
         return tags_of_folders, ""

@@ -29,7 +29,7 @@ _NO_URL_TEXT = "It is a property list of macOS: export the bookmarks from Safari
 
 
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
-    """Yield the first address, and skip others. Raises Malformed if there is none."""
+    """Yield the first address, and the others as skipped. Raises Malformed without an address."""
     entries = _read_entries(data)
     first = next(entries, None)
     if first is None:

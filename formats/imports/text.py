@@ -50,12 +50,11 @@ def is_list(text: str) -> bool:
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
-    # Lines of a list are left out, because a title may look like a link of Markdown, as in
-    # `a:b<TAB>[x](y)`.
-    lines_of_no_list = [line for line in beginning if not _parse_line_of_list(line)]
-    if any(map(org.has_link, lines_of_no_list)):
+    # In the line `a:b<TAB>[x](y)` of a list, the title looks like a link of Markdown.
+    possible_markup = [line for line in beginning if not _parse_line_of_list(line)]
+    if any(map(org.has_link, possible_markup)):
         return _read_org(text)
-    if any(map(markdown.has_link, lines_of_no_list)):
+    if any(map(markdown.has_link, possible_markup)):
         return _read_document(_numbered_lines(text), markdown.read_heading)
     _refuse_table(beginning)
     return _read_list(text)
@@ -65,8 +64,8 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):
         line = line.strip()
         if line:
-            # A search in a line of megabytes would block other threads. The cut line is reported as
-            # too large.
+            # A search in a line of megabytes would block other threads. `_entries_of_line` skips
+            # the cut line.
             yield number, line[: MAX_ENTRY + 1]
 
 
@@ -121,7 +120,7 @@ def _read_document(
 def _entries_of_line(
     number: int, line: str, tags: Tags, without_link: ImportedEntry | None
 ) -> Iterator[ImportedEntry]:
-    """Yield an entry for each link in a line, or `without_link` if there is none."""
+    """Yield an entry for each link in a line, or `without_link` for a line without links."""
     if len(line) > MAX_ENTRY:
         yield ImportedEntry(number, {"uri": line}, TOO_LARGE)
         return
@@ -144,8 +143,7 @@ def _refuse_table(lines: list[str]) -> None:
     rows = [line[:_MAX_EXAMINED_CHARACTERS] for line in lines if not line.startswith("#")]
     if not rows:
         return
-    is_own_export = _read_own_export(rows[0]) is not None
-    if is_own_export:
+    if _read_own_export(rows[0]):
         return
     for delimiter in ("\t", ",", ";", "|"):
         rows_of_cells = list(csv.reader(rows, delimiter=delimiter, skipinitialspace=True))
@@ -246,7 +244,7 @@ def _read_newsboat(line: str) -> Fields | None:
     if not _QUOTED_TAGS.fullmatch(tags.lstrip()):
         return None
     fields: Fields = {"uri": uri, "tags": []}
-    for tag in tags.split('"')[1::2]:
+    for tag in re.findall('"([^"]*)"', tags):
         if tag.startswith("~"):
             fields["title"] = tag[1:]
         elif not tag.startswith("!"):  # newsboat hides a feed with the tag `!`.
