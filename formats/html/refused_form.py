@@ -71,7 +71,7 @@ def _text_above_form(problem: Problem) -> str:
     if problem.is_outcome_unknown:
         return "<p>The form has what you typed.</p>\n" + problem_html(problem)
     wrong_fields = [name for name, _ in problem.errors]
-    if wrong_fields and all(name in LABELS for name in wrong_fields):
+    if wrong_fields and set(wrong_fields) <= LABELS.keys():
         links = _links_to_fields(wrong_fields)
         return f"<p>Not saved yet. Please correct: {links}</p>\n"
     return "<p>Not saved yet.</p>\n" + problem_html(problem)

@@ -84,7 +84,7 @@ def is_unknown_date(value: object) -> bool:
 
 
 def _is_empty_date(text: str) -> bool:
-    return text in _EMPTY_DATES or text.startswith("0000-00-00")  # MySQL
+    return text in _EMPTY_DATES or text.startswith("0000-00-00")  # The zero of MySQL.
 
 
 def _from_number(text: str) -> str | None:

@@ -24,10 +24,10 @@ _FORMAT_BY_ROOT = {"xbel": "xbel", "posts": "outline", "opml": "outline", "plist
 _JSON = re.compile(
     r"""
     [\s\[]*                                 # Outer arrays.
-    (?: \{ \s* ["}]                         # {"a" or {}
-      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # ["a", or ["a"] but not the link ["a"](uri)
-      | \[ \s* \d+ \s* ,                    # [1, but not the footnote [1]
-      | \[ \s* \] (?! \( )                  # [] but not the link [](uri)
+    (?: \{ \s* ["}]                         # An object.
+      | \[ \s* "[^"]*" \s* [\],] (?! \( )   # An array of texts, but not the link ["a"](uri).
+      | \[ \s* \d+ \s* ,                    # An array of numbers, but not the footnote [1].
+      | \[ \s* \] (?! \( )                  # An empty array, but not the link [](uri).
     )
     """,
     re.VERBOSE,

@@ -65,4 +65,5 @@ class UnusedValues:
 
 
 def note_of_unused_values(numbers: Mapping[str, int]) -> ImportedEntry:
+    """Return an entry whose fields are numbers of values by name, such as `{"icon": 12}`."""
     return ImportedEntry(place=_WHOLE_FILE, fields=dict(numbers), skip_reason=NOT_READ)

@@ -40,7 +40,7 @@ def folder_tags(name: str, is_top_level: bool) -> Tags:
 
 
 def list_tags(name: str) -> Tags:
-    """Return the tags of a list of a service, or of a folder at the top level."""
+    """Return the tags of a list such as Pocket's `Unread`, or of a folder at the top level."""
     if name.lower() in _TAGS_OF_SERVICE_LISTS:
         return _TAGS_OF_SERVICE_LISTS[name.lower()]
     return folder_tags(name, is_top_level=True)

@@ -40,8 +40,8 @@ _BUILT_IN_FOLDERS = frozenset(
     "roots bookmark_bar bookmark_menu other synced windows custom_root speedDial unsorted userRoot "
     "pinboard trash xbrowsersync xBrowserSync data".split()
 )
-_TAGS_BY_NAME_OF_CHILDREN = {"pinnedLinks": ("starred",)}  # Linkwarden
-_TRASH = "trash"  # Vivaldi and Opera
+_TAGS_BY_NAME_OF_CHILDREN = {"pinnedLinks": ("starred",)}  # Linkwarden's starred entries.
+_TRASH = "trash"  # The folder of deleted entries of Vivaldi and Opera.
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
@@ -156,7 +156,8 @@ class _Reader:
         if not position.tags and _is_from_own_export(members):
             return entry_with_uri(position.path, members)
         values = named_values(members)
-        tags = position.tags + self._listed_folders.tags_of_all(members.get("lists"))  # Karakeep
+        ids_of_folders = members.get("lists")  # Karakeep writes these.
+        tags = position.tags + self._listed_folders.tags_of_all(ids_of_folders)
         fields = read_fields(values, tags_in, tags)
         if _is_ignored(members, fields):
             return ignored_entry(position.path)
@@ -271,7 +272,7 @@ def _is_empty_folder(members: Members, position: _Position) -> bool:
 def _is_created_by_browser(members: Members, position: _Position) -> bool:
     if position.name in _BUILT_IN_FOLDERS:
         return True
-    if "root" in members or "folderType" in members:  # Firefox or Chromium
+    if "root" in members or "folderType" in members:  # Firefox and Chromium write these.
         return True
     if members.get("parentId") == "0" and members.get("id") in ("1", "2", "3"):  # Chromium's API
         return True

@@ -200,7 +200,7 @@ def _tags_of_folder(heading: Token, list_name: str, is_top_level: bool) -> Tags:
     name = decode_one_line(heading.text)
     if _is_created_by_browser(heading, name, is_top_level):
         return ()
-    if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari
+    if heading.attributes.get("id") == "com.apple.ReadingList":  # Safari writes this id.
         return ("unread",)
     if list_name == "dl":
         return folder_tags(name, is_top_level)
@@ -219,7 +219,7 @@ def _is_created_by_browser(heading: Token, name: str, is_top_level: bool) -> boo
 
 # linkding writes exactly these attributes, in this order.
 _LINKDING_ATTRIBUTES = ["href", "add_date", "last_modified", "private", "toread", "tags"]
-# linkding before version 1.36 and Pinboard write these. Only linkding writes its title.
+# linkding before version 1.36 and Pinboard write these, in files with different titles.
 _LINKDING_OR_PINBOARD_ATTRIBUTES = ["href", "add_date", "private", "toread", "tags"]
 _LINKDING_TITLE = "<TITLE>Bookmarks</TITLE>"
 _LINKDING_ARCHIVED = "linkding:bookmarks.archived"

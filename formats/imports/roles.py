@@ -220,8 +220,8 @@ _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
 _STATE_TAGS = {
     "private": dict.fromkeys(_TRUE_WORDS, "private"),
     "shared": {
-        "true": "shared",  # linkding
-        "no": "private",  # Pinboard
+        "true": "shared",  # linkding shares no bookmark by default.
+        "no": "private",  # Pinboard shares each bookmark by default.
     },
     "unread": dict.fromkeys(_TRUE_WORDS, "unread"),
     "starred": dict.fromkeys(_TRUE_WORDS, "starred"),
@@ -260,7 +260,7 @@ def _tags_of_paths(paths: Iterable[str]) -> list[str]:
 
 
 def _first_date(dates: Sequence[object]) -> str:
-    """Return the first valid date, or else the first invalid one, for the report."""
+    """Return the first date that can be read, else the first wrong one, which the report names."""
     given = [date for date in dates if not is_unknown_date(date)]
     for value in given:
         date = parse_plausible_date(value)
