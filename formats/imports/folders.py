@@ -24,6 +24,7 @@ _TAGS_OF_SERVICE_LISTS = {
     "archive": ("archived",),
     "read archive": ("archived",),
 }
+# Control characters, line separators and characters that XML excludes.
 _NOT_IN_TAG = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 
 

@@ -134,13 +134,15 @@ def _find_tags(part: str, line: int, names: Container[str]) -> Iterator[_Tag]:
         line += part.count("\n", counted_up_to, start)
         counted_up_to = start
         name = match[1].lower()
-        is_comment = name.startswith(("!", "?"))
-        is_formatting = name in _LINE_BREAK_TAGS or name.removeprefix("/") in _FORMATTING_TAGS
-        if is_comment:
+        if name.startswith(("!", "?")):
             yield _Tag(name, line, start, position, {})
-        elif name in names or is_formatting:
+        elif name in names or _is_formatting(name):
             attributes, position = _parse_attributes(part, position)
             yield _Tag(name, line, start, position, attributes)
+
+
+def _is_formatting(name: str) -> bool:
+    return name in _LINE_BREAK_TAGS or name.removeprefix("/") in _FORMATTING_TAGS
 
 
 def _parse_attributes(part: str, position: int) -> tuple[dict[str, str], int]:
@@ -177,7 +179,7 @@ def _unescape_entity(entity: re.Match[str]) -> str:
 
 
 def _character_of_number(number: int) -> str:
-    # Invalid characters become a surrogate or NUL, which the import reports.
+    # `html.unescape` would hide surrogates and control characters, which the import reports.
     if number in _SURROGATES:
         return chr(number)
     return html.unescape(f"&#{number};") or "\0"

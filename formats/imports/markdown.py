@@ -33,7 +33,7 @@ _LINK = re.compile(
 )
 # `![text](target)`
 _PICTURE = re.compile(rf"! \[ (?P<text> [^\[\]]* ) \] \( {_TARGET} \)", re.VERBOSE)
-# `` `[x](y)` ``
+# Code in backticks, which may look like a link.
 _CODE = re.compile(r"`[^`]*`")
 # `<img src="a.png">`
 _HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
