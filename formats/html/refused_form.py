@@ -82,10 +82,7 @@ def _links_to_fields(names: Sequence[str]) -> str:
 
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
-    """Return the error page of a form.
-
-    A button sends the form again, unless the bookmark is missing.
-    """
+    """Return an error page. Its button sends the form again, unless the bookmark is missing."""
     if path == "/-/retag" and problem.status == 412:
         return _write_other_number(fields, path, problem, site)
     text = problem_html(problem)

@@ -121,7 +121,7 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
     field = _FIELD_BY_DATE_ROLE.get(role)
     if field is None or _is_date_or_unknown(value):
         return False
-    # If all dates of the bookmark are wrong, `fields` has one of them.
+    # The value is a wrong date, which `read_fields` leaves out if another date is good.
     return _is_date_or_unknown(fields.get(field, ""))
 
 
