@@ -10,8 +10,8 @@ from storage.index import Entry, Index, State
 class PublicFollower:
     """A `Follower` for visitors, who must not learn of private bookmarks or their changes.
 
-    It hides private bookmarks and their tombstones. `state` is that of the public bookmarks,
-    and stays the same when only private bookmarks change.
+    It hides private bookmarks and their tombstones. Its `state` changes only when a public
+    bookmark is added, changed or removed.
     """
 
     def __init__(self, follower: Follower) -> None:
@@ -63,8 +63,7 @@ class PublicFollower:
 
     def _changed_at_of_new_state(self, public: Index) -> float:
         """Return the time of the last change of the public bookmarks."""
-        # A private change gives the folders a new ctime, too, so only the ctimes of public
-        # files are compared.
+        # The ctimes of the folders do not tell, because private changes move them too.
         latest_ctime = public.changed_at or self._follower.created_at
         if latest_ctime > self.state.changed_at:
             return latest_ctime

@@ -51,17 +51,20 @@ class Transaction:
         self._minter = minter
         self._keeps_deleted = keeps_deleted
 
+        # What `publish` writes: bookmarks, also known by their uri and number, and tombstones.
         self._put_by_id: dict[str, _Put] = {}
         self._put_id_by_uri_key: dict[str, str] = {}
         self._put_numbers: set[int] = set()
         self._deleted_by_id: dict[str, Entry] = {}
-        # Unchanged files are synced, because other programs may not have synced them.
+        # Unchanged files that `publish` syncs, because other programs may not have synced them.
         self._ids_to_sync: set[str] = set()
-        # `remove_files` removes these files of deleted bookmarks. A client that asks to
-        # erase a file must learn of an error. Other errors are only logged.
+
+        # Files of deleted bookmarks that `remove_files` removes. The client that asked to erase
+        # a file learns of an error. Errors of the others are only logged.
         self._ids_to_erase: list[str] = []
         self._ids_to_clean_up: list[str] = []
 
+        # What `sync` makes durable.
         self._has_published = False
         self._file_by_folder_to_sync: dict[int, int] = {}
 
