@@ -42,7 +42,7 @@ def change_in_batches(
 ) -> Iterator[Outcome[_Item, _Result]]:
     """Change many items, and yield each outcome when it is durable.
 
-    `check_state` is called before the first change. For errors, see `change_batch`.
+    `check_state` is called before the first change. Raises the errors of `change_batch`.
     """
     for batch in split(items):
         yield from change_batch(store, batch, change, check_state)
@@ -69,7 +69,8 @@ def change_batch(
 ) -> list[Outcome[_Item, _Result]]:
     """Change the items in one transaction.
 
-    Raises Busy, Full or Unavailable if no item is changed, or OutcomeUnknown if some may be.
+    Raises Busy, Full or Unavailable if nothing is stored, and OutcomeUnknown if some changes
+    may be stored.
     """
     outcomes: list[Outcome[_Item, _Result]] = []
     with store.transaction() as transaction:

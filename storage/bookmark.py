@@ -16,7 +16,7 @@ from storage.errors import Invalid
 
 # Ids are file names. Some disks ignore case, so ids have no capitals.
 ID = re.compile(
-    "(?!(?:api|feed|tags|health)(?![a-z0-9_-]))"  # These are paths of the service.
+    "(?!(?:api|feed|tags|health)(?![a-z0-9_-]))"  # Not a path of the service.
     "[a-z0-9][a-z0-9_-]{0,63}"
 )
 
@@ -33,8 +33,8 @@ _LINE_BREAKS_AND_TABS = re.compile("[\t\n\r\u0085\u2028\u2029]+")
 _SPACE_OR_CONTROL = re.compile("[\\s\x00-\x1f\x7f-\x9f]")
 _NOT_IN_TAG = re.compile("[,\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# Days after the 28th do not match, because some months lack these days.
-_COMMON_TIMESTAMP = re.compile(
+# Days after the 28th do not match, because they do not exist in each month.
+_OBVIOUSLY_VALID_TIMESTAMP = re.compile(
     r"""
     (?!0000) [0-9]{4} - (?: 0[1-9] | 1[0-2] ) - (?: 0[1-9] | 1[0-9] | 2[0-8] )
     T (?: [01][0-9] | 2[0-3] ) : [0-5][0-9] : [0-5][0-9] Z
@@ -51,6 +51,7 @@ _TIMESTAMP = re.compile(  # RFC 3339 section 5.6
     """,
     re.VERBOSE,
 )
+# In longer texts, many combining marks would make `unicodedata.normalize` slow.
 _MAX_QUICKLY_NORMALIZED_CHARACTERS = 4_096
 
 Value = str | tuple[str, ...]
@@ -132,7 +133,7 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # Keeps long texts out of the cache.
+        _check_length(trimmed, MAX_TAG)  # The cache of short tags must not keep long texts.
         return _check_short_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None
@@ -162,7 +163,7 @@ def _show(value: object) -> str:
 
 
 def _check_timestamp(value: object) -> str:
-    if isinstance(value, str) and _COMMON_TIMESTAMP.fullmatch(value):
+    if isinstance(value, str) and _OBVIOUSLY_VALID_TIMESTAMP.fullmatch(value):
         return value
     text = _check_string(value)
     match = _TIMESTAMP.fullmatch(text)
@@ -222,7 +223,7 @@ class Tombstone(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def unique_tags(tags: Iterable[str]) -> list[str]:
-    """Return the tags without those that equal an earlier tag, ignoring case."""
+    """Remove repeated tags, ignoring case. The first spelling stays."""
     first_spellings: dict[str, str] = {}
     for tag in tags:
         first_spellings.setdefault(fold_tag(tag), tag)
@@ -230,7 +231,7 @@ def unique_tags(tags: Iterable[str]) -> list[str]:
 
 
 def tags_without(tags: Iterable[str], removed: Iterable[str]) -> list[str]:
-    """Return the tags that are not removed, ignoring case."""
+    """Remove some tags, ignoring case."""
     folded = {fold_tag(tag) for tag in removed}
     return [tag for tag in tags if fold_tag(tag) not in folded]
 
@@ -243,16 +244,18 @@ def to_text(value: Value) -> str:
 
 
 def from_text(name: str, text: str) -> str | list[str]:
-    """Return the unchecked value of a field. Tags are split at commas and lines."""
+    """Return the unchecked value of a field. Tags are split at commas and line breaks."""
     if FIELDS[name].is_list:
         return split_tags(text)
     return text
 
 
-def clean(values: Mapping[str, object], errors: Iterable[tuple[str, str]] = ()) -> Fields:
-    """Check and normalize fields. Raises Invalid with `errors` and all new errors."""
+def clean(
+    values: Mapping[str, object], earlier_errors: Iterable[tuple[str, str]] = ()
+) -> Fields:
+    """Check and normalize fields. Raises Invalid with the earlier and the new errors."""
     cleaned: Fields = {}
-    errors = list(errors)
+    errors = list(earlier_errors)
     for name, value in values.items():
         field = FIELDS.get(name)
         if field is None:
@@ -292,7 +295,7 @@ def clean_read_only(values: Mapping[str, object]) -> Fields:
 
 
 def create(fields: Fields, id: str) -> Bookmark:
-    """Return a new bookmark. Raises Invalid without a uri."""
+    """Return a new bookmark. Raises Invalid if the uri is missing."""
     if "uri" not in fields:
         raise Invalid([("uri", "is required")])
     values = fields.copy()
@@ -340,7 +343,7 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
 
 
 def _mark_modified(bookmark: Bookmark) -> Bookmark:
-    # If the clock was set back, `modified` must not be earlier than `created`.
+    # After the clock is set back, `now` may be earlier than `created`.
     return msgspec.structs.replace(bookmark, modified=max(now(), bookmark.created))
 
 

@@ -70,7 +70,7 @@ def check(folder: Path, keep_deleted: int) -> list[Finding]:
     """
     check_keep_deleted(keep_deleted)
     tombstone_by_id, findings = _check_tombstones(folder / "tombstones")
-    checker = _BookmarkChecker(tombstone_by_id, last_expired=days_ago(keep_deleted))
+    checker = _BookmarkChecker(tombstone_by_id, expired_until=days_ago(keep_deleted))
     for path in _paths(folder / "bookmarks"):
         findings += checker.check(path)
     return findings
@@ -99,10 +99,10 @@ def _check_tombstones(folder: Path) -> tuple[dict[str, Tombstone], list[Finding]
 
 class _BookmarkChecker:
     def __init__(
-        self, tombstone_by_id: dict[str, Tombstone], last_expired: str
+        self, tombstone_by_id: dict[str, Tombstone], expired_until: str
     ) -> None:
         self._tombstone_by_id = tombstone_by_id
-        self._last_expired = last_expired
+        self._expired_until = expired_until  # The latest deletion that has expired.
         self._first_name_by_uri_key: dict[str, str] = {}
         self._first_id_by_number = {number_of_id(id): id for id in tombstone_by_id}
 
@@ -112,7 +112,7 @@ class _BookmarkChecker:
             return [finding]
         tombstone = self._tombstone_by_id.get(path.stem)
         if tombstone:
-            has_expired = tombstone.deleted <= self._last_expired
+            has_expired = tombstone.deleted <= self._expired_until
             return _check_deleted(path, has_expired)
         return self._check_bookmark(path)
 
@@ -176,7 +176,7 @@ def _decode(path: Path, decode: Callable[[str, bytes], _Record]) -> _Record | No
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the sorted files. Files that are being written are left out."""
+    """Return the files in order, without temporary files that are being written."""
     paths = []
     try:
         with os.scandir(folder) as entries:
@@ -213,12 +213,13 @@ def _remove(folders: OpenFolders, findings: list[Finding]) -> list[Finding]:
     removed_ids = remove_deleted(folders, deleted_ids)
     removed = []
     for finding in findings:
-        if not finding.is_in_trash:
-            folder = folders.descriptor_of(finding.folder_name)
-            files.remove(finding.path.name, folder)
-            removed.append(finding)
-        elif finding.path.stem in removed_ids:
-            removed.append(finding)
+        if finding.is_in_trash:
+            if finding.path.stem in removed_ids:
+                removed.append(finding)
+            continue
+        folder = folders.descriptor_of(finding.folder_name)
+        files.remove(finding.path.name, folder)
+        removed.append(finding)
     for name in {finding.folder_name for finding in removed}:
         files.sync_folder(folders.descriptor_of(name))
     return removed

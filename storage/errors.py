@@ -44,7 +44,7 @@ class BadQuery(StorageError):
 
 
 class Conflict(StorageError):
-    """Another bookmark, whose id is `id`, has the same uri."""
+    """The bookmark `id` has the uri already."""
 
     def __init__(self, id: str) -> None:
         super().__init__(f"The bookmark {id} has this uri already.")

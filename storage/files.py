@@ -24,9 +24,12 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 _TEMPORARY_NAME = re.compile(r"\..+\.json\.[0-9a-f]{16}\.tmp")
 
+# These errors are not caused by the file that is opened.
 _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 _ERRORS_WITHOUT_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _ERRORS_WITHOUT_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
+
+_NAME_TAKEN_TEXT = "Another program has just added this file. Try again."
 
 
 class BadFile(StorageError):
@@ -92,7 +95,7 @@ def open_file(
 
 
 def close(descriptor: int) -> None:
-    """Close a file and ignore errors: the file is synced, or was only read."""
+    """Close a file that is synced or was only read, so that an error loses nothing."""
     with suppress(OSError):
         os.close(descriptor)
 
@@ -104,7 +107,7 @@ def is_missing(path: str | Path, folder: int | None = None) -> bool:
     except FileNotFoundError:
         return True
     except OSError:
-        return False
+        pass
     return False
 
 
@@ -122,43 +125,40 @@ def translate_disk_errors(problem: str = "The disk cannot be written") -> Iterat
 class Staged:
     """A new file that has no name until it is published.
 
-    The kernel removes a file without a name if the process crashes. On file systems that
-    require a name, the file has a temporary name. The end of the `with` block discards an
-    unpublished file. Methods raise Full or Unavailable.
+    If the process crashes, the kernel removes the file. On file systems that require names, the
+    file has a temporary name. The end of the `with` block discards an unpublished file. Methods
+    raise Full or Unavailable.
     """
 
     def __init__(self, folder: int, name: str, data: bytes) -> None:
         self._folder = folder
         self._name = name
         self._temporary_name = f".{name}.{random.getrandbits(64):016x}.tmp"
+        self._has_temporary_name = False
         with translate_disk_errors():
-            unnamed = self._open_unnamed()
-            self._has_temporary_name = unnamed is None
-            if unnamed is None:
-                self.descriptor = self._open_named()
-            else:
-                self.descriptor = unnamed
+            self.descriptor = self._open()
             try:
                 _write_bytes(self.descriptor, data)
             except BaseException:
                 self._discard()
                 raise
 
-    def _open_unnamed(self) -> int | None:
-        """Return None if the file system does not support files without a name."""
+    def _open(self) -> int:
         if not _O_TMPFILE:
-            return None
+            return self._open_with_temporary_name()
         flags = os.O_WRONLY | os.O_CLOEXEC | _O_TMPFILE
         try:
             return os.open(".", flags, 0o666, dir_fd=self._folder)
         except OSError as error:
-            if error.errno in _ERRORS_WITHOUT_TMPFILE:
-                return None
-            raise
+            if error.errno not in _ERRORS_WITHOUT_TMPFILE:
+                raise
+        return self._open_with_temporary_name()
 
-    def _open_named(self) -> int:
+    def _open_with_temporary_name(self) -> int:
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_CREAT | os.O_EXCL
-        return os.open(self._temporary_name, flags, 0o666, dir_fd=self._folder)
+        descriptor = os.open(self._temporary_name, flags, 0o666, dir_fd=self._folder)
+        self._has_temporary_name = True
+        return descriptor
 
     @property
     def changed_at(self) -> float:
@@ -187,7 +187,7 @@ class Staged:
     def replace_old(self) -> None:
         """Give the file its name, in place of the old file that has this name."""
         with translate_disk_errors():
-            # Only os.rename can replace a file, and os.rename needs a name.
+            # os.rename replaces a file, but needs a name. os.link does not replace a file.
             if not self._has_temporary_name:
                 self._link(self._temporary_name)
                 self._has_temporary_name = True
@@ -222,9 +222,6 @@ class Staged:
         self._discard()
 
 
-_NAME_TAKEN_TEXT = "Another program has just added this file. Try again."
-
-
 def _write_bytes(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
@@ -243,15 +240,15 @@ def open_folder(path: str | Path, folder: int | None = None) -> AbstractContextM
     return open_file(path, _FOLDER_FLAGS, folder)
 
 
-def sync_folder(folder: int, synced_last: int | None = None) -> None:
+def sync_folder(folder: int, changed_file: int | None = None) -> None:
     """Make the names of files in an open folder durable. Raises OutcomeUnknown.
 
-    XFS reports some errors only for files, so a file, `synced_last`, is synced at the end.
+    XFS reports some errors only when a file is synced, so `changed_file` is synced too.
     """
     try:
         os.fsync(folder)
-        if synced_last is not None:
-            os.fsync(synced_last)
+        if changed_file is not None:
+            os.fsync(changed_file)
     except OSError as error:
         raise OutcomeUnknown(
             f"The disk cannot be synced: {error.strerror}. The change may be stored or not: "
@@ -267,7 +264,7 @@ def sync(descriptors: Sequence[int]) -> None:
         elif descriptors:
             # Files that are synced at the same time share one write of the disk's journal.
             with ThreadPoolExecutor(SYNC_THREADS) as pool:
-                list(pool.map(os.fsync, descriptors))  # Raises the errors.
+                list(pool.map(os.fsync, descriptors))  # `list` raises the errors of the threads.
 
 
 def file_system(descriptor: int) -> str:
@@ -278,7 +275,7 @@ def file_system(descriptor: int) -> str:
     if sys.platform != "linux":
         return ""
     mount_id = _mount_id(descriptor)
-    # A mount point may contain other line separators.
+    # A mount point may contain \r, which must not end the line.
     with open("/proc/self/mountinfo", errors="replace", newline="\n") as mounts:
         for line in mounts:
             # `24 1 8:1 / / rw - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5))
