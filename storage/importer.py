@@ -26,12 +26,11 @@ MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000
 
-# The skip reason of a separator or the like.
-IGNORED = "is no bookmark"
-# The skip reason of an entry that counts unread values: its fields are like {"icon": 12}.
-NOT_READ = "is not read"
+# The report only counts entries with these skip reasons:
+IGNORED = "is no bookmark"  # Such as a separator.
+NOT_READ = "is not read"  # The fields count values that no reader uses, as in {"icon": 12}.
 
-NOTE = "note"  # A field with a note for the report. The note is not stored.
+NOTE = "note"  # The name of a field that is reported, not stored.
 
 Place = int | str  # A line, or a path like `bookmarks[3].children[0]`.
 
@@ -69,11 +68,11 @@ class ImportReport(msgspec.Struct):
     created: int = 0
     updated: int = 0
     unchanged: int = 0
-    ignored: int = 0  # Separators and the like.
+    ignored: int = 0  # Separators and other entries that are no bookmarks.
     skipped: int = 0
     noted: int = 0  # Entries stored with a value changed or left out.
     entries: list[ReportedEntry] = []  # The first skipped and noted entries.
-    not_read: dict[str, int] = {}  # Numbers of values by column or JSON member.
+    not_read: dict[str, int] = {}  # Counts of unread values by column or JSON member.
 
     def summary(self) -> str:
         numbers = (
@@ -110,7 +109,7 @@ class Importer:
             if entry.skip_reason == IGNORED:
                 self.report.ignored += 1
             elif entry.skip_reason == NOT_READ:
-                self._report_values_not_read(entry.fields)
+                self._count_values_not_read(entry.fields)
             elif entry.skip_reason:
                 self._report_skipped(entry, entry.skip_reason)
             else:
@@ -140,10 +139,11 @@ class Importer:
         else:
             self.report.unchanged += 1
 
-    def _report_values_not_read(self, numbers: Mapping[str, object]) -> None:
-        for name, number in numbers.items():
+    def _count_values_not_read(self, counts: Mapping[str, object]) -> None:
+        for name, count in counts.items():
             shown = cut_and_replace_unprintable(name)
-            self.report.not_read[shown] = self.report.not_read.get(shown, 0) + cast(int, number)
+            earlier = self.report.not_read.get(shown, 0)
+            self.report.not_read[shown] = earlier + cast(int, count)
 
     def _report_skipped(self, entry: ImportedEntry, reason: str) -> None:
         self.report.skipped += 1

@@ -16,16 +16,16 @@ _EPOCH = "1970-01-01T00:00:00Z"
 _VERSION_MODULUS = 1 << 128
 
 
-# gc=False saves work of the garbage collector, eq=False makes `in` and `==` fast.
+# gc=False saves work of the garbage collector. eq=False makes `in` fast: it compares objects.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with derived values."""
 
     bookmark: Bookmark
     version: int  # The digest of the file.
     uri_key: str  # The normalized uri.
-    tags: tuple[str, ...]  # Folded, in the order of `bookmark.tags`.
-    changed_at: float  # The file's ctime, because `cp -a` sets an old mtime.
-    text: str = ""  # All fields folded, set by the first search.
+    tags: tuple[str, ...]  # Case-folded, in the order of `bookmark.tags`.
+    changed_at: float  # The file's ctime. The mtime may be old, for example after `cp -a`.
+    text: str = ""  # The text to search, set by the first search.
 
     @property
     def sort_key(self) -> str:
@@ -73,14 +73,17 @@ class State(msgspec.Struct, frozen=True):
 
 
 class SortedList(Generic[_T]):
-    """A list sorted by a key. Sequences that `read` has returned never change."""
+    """A list sorted by a key.
 
-    __slots__ = ("_items", "_key", "_has_readers")
+    Sequences that `read` has returned never change, because changes are made in a copy.
+    """
+
+    __slots__ = ("_items", "_key", "_is_shared")
 
     def __init__(self, sorted_items: list[_T], key: Callable[[_T], Any]) -> None:
         self._items = sorted_items
         self._key = key
-        self._has_readers = False
+        self._is_shared = False  # Whether `read` has returned `_items`.
 
     def __len__(self) -> int:
         return len(self._items)
@@ -90,7 +93,7 @@ class SortedList(Generic[_T]):
         return self._items[0]
 
     def read(self) -> Sequence[_T]:
-        self._has_readers = True
+        self._is_shared = True
         return self._items
 
     def find(self, key: Any) -> Sequence[_T]:
@@ -99,19 +102,19 @@ class SortedList(Generic[_T]):
         return self._items[start:stop]
 
     def add(self, item: _T) -> None:
-        self._copy_for_readers()
+        self._copy_if_shared()
         insort(self._items, item, key=self._key)
 
     def remove(self, item: _T) -> None:
-        self._copy_for_readers()
-        # Other items may have the same key.
+        self._copy_if_shared()
+        # Several items may have this key.
         first = bisect_left(self._items, self._key(item), key=self._key)
         del self._items[self._items.index(item, first)]
 
-    def _copy_for_readers(self) -> None:
-        if self._has_readers:
+    def _copy_if_shared(self) -> None:
+        if self._is_shared:
             self._items = self._items.copy()
-            self._has_readers = False
+            self._is_shared = False
 
 
 class Index:
@@ -121,11 +124,15 @@ class Index:
     """
 
     def __init__(self, items: Mapping[str, Item]) -> None:
+        entries: list[Entry] = []
+        tombstones: list[TombstoneEntry] = []
+        for item in sorted(items.values(), key=sort_key_of):
+            if isinstance(item, Entry):
+                entries.append(item)
+            else:
+                tombstones.append(item)
+
         self.items = dict(items)
-        entries = [item for item in items.values() if isinstance(item, Entry)]
-        entries.sort(key=sort_key_of)
-        tombstones = [item for item in items.values() if isinstance(item, TombstoneEntry)]
-        tombstones.sort(key=sort_key_of)
         self._entries = SortedList(entries, sort_key_of)
         self._tombstones = SortedList(tombstones, sort_key_of)
         self._by_tag = _group_by_tag(entries)
@@ -172,7 +179,7 @@ class Index:
         return self._ids_by_number.find(number)
 
     def of_tag(self, tag: str) -> Sequence[Entry]:
-        """Return the bookmarks that have this folded tag."""
+        """Return the bookmarks that have this case-folded tag."""
         if tag not in self._by_tag:
             return ()
         return self._by_tag[tag].read()
@@ -197,20 +204,17 @@ class Index:
         return result
 
     def change(self, id: str, new: Item | None) -> None:
-        """Add or replace the item of an id, or remove it if `new` is None."""
+        """Store `new` as the item of an id. None removes the item."""
         old = self.items.get(id)
         if old:
             self._remove(id, old)
         if new:
             self._add(id, new)
-        if new and not old:
-            self._ids_by_number.add(id)
-        if old and not new:
-            self._ids_by_number.remove(id)
         self._change_public(id, new)
 
     def _add(self, id: str, item: Item) -> None:
         self.items[id] = item
+        self._ids_by_number.add(id)
         # The version is the sum of all items' versions, so one change needs one addition.
         self.version = (self.version + item.version) % _VERSION_MODULUS
         self.changed_at = max(self.changed_at, item.changed_at)
@@ -227,6 +231,7 @@ class Index:
 
     def _remove(self, id: str, item: Item) -> None:
         del self.items[id]
+        self._ids_by_number.remove(id)
         self.version = (self.version - item.version) % _VERSION_MODULUS
         if item.modified == self._cached_latest:
             self._cached_latest = None
@@ -245,14 +250,10 @@ class Index:
                 del self._by_tag[tag]
 
     def _change_public(self, id: str, new: Item | None) -> None:
-        is_private = new is not None and not new.is_public
-        if is_private:
+        if new and not new.is_public:
             self.has_private_items = True
-        if self._cached_public is None:
-            return
-        if is_private:
-            self._cached_public.change(id, None)
-        else:
+            new = None  # The public index has no private items.
+        if self._cached_public is not None:
             self._cached_public.change(id, new)
 
 

@@ -74,24 +74,14 @@ class _LenientCleaner:
                 f"{name} has characters that no format can have, which are taken out"
             )
         normalized = normalize(valid[:limit])
-        # Normalizing may lengthen a text.
-        if len(valid) > limit or len(normalized) > limit:
+        is_too_long = len(valid) > limit or len(normalized) > limit
+        if is_too_long:  # Normalizing may lengthen a text.
             self.notes.append(f"{name} is cut to {limit:,} characters")
         return normalized[:limit]
 
     def _valid_items(self, name: str, items: list[object]) -> list[str]:
         parts = self._split_at_commas(name, items)
-        valid: list[str] = []
-        errors: list[str] = []
-        for item in parts[:_MAX_EXAMINED_ITEMS]:
-            try:
-                valid.append(self._clean_item(name, item))
-            except Invalid as error:
-                # `_clean_item` checks a list of one item, whose index is always 0.
-                errors.append(str(error).removesuffix(" at index 0"))
-        if errors:
-            self.notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
-        unique = unique_tags(valid)
+        unique = unique_tags(self._clean_items(name, parts[:_MAX_EXAMINED_ITEMS]))
         has_unexamined_items = len(parts) > _MAX_EXAMINED_ITEMS
         if has_unexamined_items or len(unique) > MAX_TAGS:
             self.notes.append(f"only the first {MAX_TAGS} {name} are kept")
@@ -107,6 +97,19 @@ class _LenientCleaner:
         if parts != items:
             self.notes.append(f"{name} with commas are split")
         return parts
+
+    def _clean_items(self, name: str, items: list[object]) -> list[str]:
+        valid: list[str] = []
+        errors: list[str] = []
+        for item in items:
+            try:
+                valid.append(self._clean_item(name, item))
+            except Invalid as error:
+                # `_clean_item` checks a list of one item, whose index is always 0.
+                errors.append(str(error).removesuffix(" at index 0"))
+        if errors:
+            self.notes.append(f"{len(errors)} of {name} left out, because {errors[0]}")
+        return valid
 
     def _clean_item(self, name: str, item: object) -> str:
         if isinstance(item, str):

@@ -22,8 +22,8 @@ NEWEST_FIRST = "-created"
 class Query(msgspec.Struct, frozen=True):
     """Which bookmarks to select, and which page of them to return."""
 
-    tags: tuple[str, ...] = ()  # Folded.
-    without_tags: tuple[str, ...] = ()  # Folded.
+    tags: tuple[str, ...] = ()  # Case-folded.
+    without_tags: tuple[str, ...] = ()  # Case-folded.
     search: Search | None = None
     uri_key: str | None = None
     sort: str = NEWEST_FIRST
@@ -69,7 +69,7 @@ def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the folded tags. Raises BadQuery for too many."""
+    """Case-fold and sort tags. Raises BadQuery for too many."""
     tags = [normalize_and_fold_tag(value) for value in values]
     if len(tags) > MAX_TAGS:
         raise BadQuery(f"A list has at most {MAX_TAGS} tags as its filter. Leave some out.")

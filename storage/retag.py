@@ -37,10 +37,10 @@ class Retagging(msgspec.Struct, frozen=True):
     query: Query
     remove: tuple[str, ...] = ()
     add: tuple[str, ...] = ()
-    expected: int | None = None  # The number of bookmarks that the client has seen.
+    expected: int | None = None  # How many bookmarks the client expects to be selected.
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the changed tags. A renamed tag keeps its place, new tags come last."""
+        """Return the changed tags. A renamed tag keeps its place. Added tags come last."""
         removed = {fold_tag(tag) for tag in self.remove}
         is_renaming = len(self.remove) == len(self.add) == 1
         changed: list[str] = []
@@ -71,8 +71,7 @@ class RetagReport(msgspec.Struct, omit_defaults=True):
     changed: int
     unchanged: int
     failed: list[FailedBookmark]
-    # The Busy, Full or Unavailable that ended the work early. JSON leaves out None.
-    error: StorageError | None = None
+    error: StorageError | None = None  # Busy, Full or Unavailable, which ended the work early.
 
     @classmethod
     def empty(cls) -> "RetagReport":
@@ -178,7 +177,7 @@ def retag(
 
 
 def replace_tags(store: Store, tags: Sequence[str], new: Sequence[str]) -> RetagReport:
-    """Replace each of the tags on all bookmarks. Raises Unavailable before the first change."""
+    """Replace each tag on all bookmarks. Raises Unavailable if they cannot be selected."""
     selected = []
     for tag in tags:
         retagging = Retagging(Query(fold_tags([tag])), remove=(tag,), add=tuple(new))
@@ -205,7 +204,7 @@ def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:
 def _retag_one(
     transaction: Transaction, selected: Entry, retagging: Retagging
 ) -> bool:
-    """Return whether the tags have changed."""
+    """Change the tags of one bookmark. Return whether they differ."""
     entry = transaction.get(selected.bookmark.id)
     if entry is not selected and not meets(entry, retagging.query):
         return False  # Another client has changed the bookmark meanwhile.

@@ -31,7 +31,7 @@ _WORD = r"""
         [^\s()]*
     )*
 """
-# The first alternative that matches wins: a word is what no other alternative matches.
+# The alternatives are tried in order. A word is any text that no earlier one matches.
 _TOKEN = re.compile(
     rf"""
       (?P<parenthesis> [()] )
@@ -51,15 +51,15 @@ _DATE = re.compile("[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 class Text(msgspec.Struct, frozen=True):
-    text: str  # A folded word or phrase.
+    text: str  # A word or phrase from `fold_text`.
 
 
 class Tag(msgspec.Struct, frozen=True):
-    tag: str  # Folded.
+    tag: str  # Case-folded.
 
 
 class OnlyTags(msgspec.Struct, frozen=True):
-    """The bookmark has no other tags."""
+    """The bookmark has no tags but these."""
 
     tags: frozenset[str]
 
@@ -102,7 +102,7 @@ class _NotAnExpression(BadQuery):
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. A text that breaks the grammar is searched for its words.
+    """Parse an expression. If the text breaks the grammar, search for each of its words.
 
     Raises BadQuery for too many terms.
     """
@@ -147,9 +147,9 @@ def words_to_mark(search: Search | None, is_negated: bool = False) -> list[str]:
 
 
 def fold_text(text: str) -> str:
-    """Remove case and accents, and make quotes, dashes and spaces plain.
+    """Remove case and accents, and replace quotes, dashes and spaces by those of ASCII.
 
-    Each character is folded alone, so that the original text of a match can be found.
+    Each character is folded alone, so that a page can find a match in the original text.
     """
     if text.isascii():
         return text.lower().replace("\n", " ")
@@ -204,7 +204,7 @@ def _is_ignored(character: str, category: str) -> bool:
 
 
 class _FoldedCharacters(dict[int, str]):
-    """A cache for `str.translate`."""
+    """The folded form of each character that `str.translate` has met."""
 
     def __missing__(self, code_point: int) -> str:
         folded = _fold_character(chr(code_point))

@@ -48,7 +48,7 @@ class Selection:
         self.query = query
         self.state = state
         self.latest = latest  # The time of the latest change or deletion.
-        self.number_of_tags = number_of_tags  # Includes bookmarks that are not selected.
+        self.number_of_tags = number_of_tags  # Of all bookmarks, not only the selected ones.
         self._candidates = candidates
         self._tombstones = tombstones
         self._tag_count_cache = tag_count_cache

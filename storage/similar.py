@@ -22,7 +22,7 @@ _TRACKING_PARAMETER = re.compile(
 
 
 def similar_key(uri: str) -> str:
-    """Return the uri without scheme, `www.`, fragment and tracking parameters."""
+    """Return a web address without scheme, `www.`, fragment and tracking parameters."""
     scheme, _, rest = uri_key(uri).partition("://")
     if scheme not in ("http", "https"):
         return uri
