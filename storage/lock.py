@@ -29,13 +29,13 @@ class OpenFolders:
         """Open the folders. Raises Unavailable."""
         self._path = data
         self._tombstones: int | None = None
-        self._held_lock = ExitStack()  # Unlocks, possibly long before the folders are closed.
+        self._held_lock = ExitStack()  # Closing this unlocks. The folders may stay open.
         with files.translate_disk_errors(), ExitStack() as opened:
             self.data = opened.enter_context(files.open_folder(data))
             self.bookmarks = opened.enter_context(
                 files.open_folder("bookmarks", self.data)
             )
-            # Without an error above, the folders stay open until the end of the `with` block.
+            # `opened` closes the folders after an error above. From here, `__exit__` does.
             self._descriptors = opened.pop_all()
 
     def __enter__(self) -> "OpenFolders":
@@ -106,10 +106,7 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 class Lock:
     """An exclusive lock on a data folder, for all threads and processes.
 
-    To hold it, a process locks the folder `bookmarks` with flock. Before it waits for that
-    folder, it locks the folder `data`, and it unlocks `data` when it has `bookmarks`. So the
-    process that is next keeps `data` locked, and a holder that asks again at once has to wait
-    for `data`. With the lock of `bookmarks` alone, it would often overtake all others.
+    Waiting threads and processes get it in turn.
     """
 
     def __init__(self) -> None:
@@ -120,7 +117,7 @@ class Lock:
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Busy if no thread of this process gets the lock for LOCK_SECONDS, and
+        Raises Busy after LOCK_SECONDS in which this process did not get the lock. Raises
         Unavailable if the folder cannot be locked.
         """
         asked_at = time.monotonic()
@@ -173,7 +170,11 @@ class _FairLock:
 
 
 def _flock_in_turn(folders: OpenFolders, is_timed_out: Callable[[], bool]) -> None:
-    # The process that holds the turnstile `data` is the next to get `bookmarks`.
+    """Lock `bookmarks`, and hold a lock on the folder `data` while waiting.
+
+    Only one process at a time waits for `bookmarks`. If all processes did, one that unlocks and
+    asks again at once would often overtake the others.
+    """
     _flock(folders.data, is_timed_out)
     try:
         _flock(folders.bookmarks, is_timed_out)
@@ -199,6 +200,6 @@ def _flock(descriptor: int, is_timed_out: Callable[[], bool]) -> None:
 
 
 def _unlock(descriptor: int) -> None:
-    # Closing the descriptor does not unlock while a forked child has a copy.
+    # Closing the descriptor would not unlock while a forked child has a copy of it.
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -21,7 +21,7 @@ def is_too_deep(document: bytes) -> bool:
 
 def outside_strings(document: bytes, wanted: bytes) -> bytes:
     """Return the wanted bytes that are outside of JSON strings."""
-    # After removing escaped quotes, each quote begins or ends a string.
+    # Without escaped backslashes and quotes, each quote begins or ends a string.
     text = document.replace(rb"\\", b"").replace(rb"\"", b"")
     unwanted = bytes(set(range(256)).difference(wanted, b'"'))
     text = text.translate(None, delete=unwanted)

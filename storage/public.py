@@ -16,7 +16,7 @@ class PublicFollower:
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
-        self.state = State(version=-1, changed_at=0.0)
+        self.state = State(version=-1, changed_at=0.0)  # Until the first `refresh`.
 
     @property
     def mutex(self) -> RLock:
@@ -54,18 +54,18 @@ class PublicFollower:
         if not index.has_private_items:
             self.state = self._follower.state
         elif index.public.version != self.state.version:
-            changed_at = self._changed_at_of_new_state(index.public)
+            changed_at = self._find_time_of_change(index.public)
             self.state = State(index.public.version, changed_at)
         return index.public
 
     def require_readable(self) -> None:
         self._follower.require_readable()
 
-    def _changed_at_of_new_state(self, public: Index) -> float:
-        """Return the time of the last change of the public bookmarks."""
-        # The ctimes of the folders do not tell, because private changes move them too.
+    def _find_time_of_change(self, public: Index) -> float:
+        """Return when the public bookmarks were last changed, in Unix seconds."""
+        # Private changes also give the folders new ctimes, so use only the ctimes of files.
         latest_ctime = public.changed_at or self._follower.created_at
         if latest_ctime > self.state.changed_at:
             return latest_ctime
-        # No public file is newer, so a bookmark was removed or made private just now.
+        # A bookmark was removed or made private, which gives no public file a new ctime.
         return time.time()

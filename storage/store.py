@@ -82,8 +82,8 @@ class Store(Reader):
         If the block fails, nothing is stored. The end raises Busy, Full or Unavailable if
         nothing is stored, or OutcomeUnknown if some changes may be stored.
         """
-        # Read changed files before the lock makes other writers wait. A refresh without
-        # inotify compares all files, which is only done once, under the lock.
+        # Read changed files before the lock makes other writers wait. Without inotify, a
+        # refresh compares all files, so only the refresh under the lock is done.
         if not self._follower.watch.lacks_inotify:
             self.refresh()
         with self._locked_folders() as folders:
@@ -99,7 +99,7 @@ class Store(Reader):
                 self.trash.expire(folders)
             finally:
                 folders.unlock()  # Other writers need not wait for the sync.
-                # Sync even after an error, because some changes may be stored.
+                # After an error, some changes may be stored, so sync those.
                 transaction.sync()
             transaction.remove_files()
 
@@ -124,7 +124,7 @@ class Store(Reader):
                 if folders.identity == self._follower.folder_identity:
                     yield folders
                     return
-            # A restored backup has replaced the folder, so open and lock the new folder.
+            # Another folder, such as a restored backup, has this path now: lock that one.
 
 
 class Rehearsal(Store):

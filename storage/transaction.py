@@ -33,7 +33,7 @@ log = logging.getLogger("bookmarks")
 class _Put(NamedTuple):
     entry: Entry
     file_content: bytes
-    entry_on_disk: Entry | None  # What this put replaces, or None if the bookmark is new.
+    entry_on_disk: Entry | None  # The file to replace, or None for a new bookmark.
 
 
 class Transaction:
@@ -51,22 +51,21 @@ class Transaction:
         self._minter = minter
         self._keeps_deleted = keeps_deleted
 
-        # What `publish` writes: bookmarks, also known by their uri and number, and tombstones.
+        # `publish` writes these bookmarks, and tombstones of the deleted ones.
         self._put_by_id: dict[str, _Put] = {}
         self._put_id_by_uri_key: dict[str, str] = {}
         self._put_numbers: set[int] = set()
         self._deleted_by_id: dict[str, Entry] = {}
-        # Unchanged files that `publish` syncs, because other programs may not have synced them.
+        # `publish` syncs these unchanged files, because other programs may not have done it.
         self._ids_to_sync: set[str] = set()
 
-        # Files of deleted bookmarks that `remove_files` removes. The client that asked to erase
-        # a file learns of an error. Errors of the others are only logged.
-        self._ids_to_erase: list[str] = []
-        self._ids_to_clean_up: list[str] = []
+        # `remove_files` removes these files of deleted bookmarks.
+        self._ids_to_erase: list[str] = []  # The client learns of an error.
+        self._ids_to_clean_up: list[str] = []  # Errors are only logged.
 
-        # What `sync` makes durable.
-        self._has_published = False
+        # `sync` syncs each open folder that has changed, and one of its changed files.
         self._file_by_folder_to_sync: dict[int, int] = {}
+        self._has_published = False
 
     @property
     def state(self) -> State:
@@ -80,7 +79,7 @@ class Transaction:
         if put:
             return put.entry
         with self._follower.mutex:
-            # Inotify reports no change that is made through another hard link of the file.
+            # Inotify does not report changes through another hard link of the file.
             if id in self._follower.index.items:
                 self._follower.read_again(id)
             return self._follower.find(id)
@@ -90,8 +89,8 @@ class Transaction:
         try:
             entry = self.find(id)
         except Gone:
-            # The sync of the tombstone may have failed, so that a power cut could undo the
-            # deletion. Sync it again before telling the client of it.
+            # An earlier sync of the tombstone may have failed. Sync it before the client learns
+            # of the deletion, because a power cut could still undo it.
             self._sync_tombstone(id)
             raise
         if entry is None:
@@ -170,14 +169,12 @@ class Transaction:
         return entry
 
     def _require_no_conflict(self, entry: Entry, before: Entry | None) -> None:
-        if before is None and self.find(entry.bookmark.id):
-            raise Conflict(entry.bookmark.id)
-        # After a merge by git, two bookmarks may have the same uri. Their other fields can
-        # still be changed.
-        if before is None or before.uri_key != entry.uri_key:
-            self._require_free_uri(entry)
-
-    def _require_free_uri(self, entry: Entry) -> None:
+        if before is None:
+            if self.find(entry.bookmark.id):
+                raise Conflict(entry.bookmark.id)
+        elif before.uri_key == entry.uri_key:
+            # After a merge by git, another bookmark may have this uri, which is no conflict.
+            return
         holder = self.holder(entry.bookmark.uri)
         if holder and holder.bookmark.id != entry.bookmark.id:
             raise Conflict(holder.bookmark.id)
@@ -237,10 +234,7 @@ class Transaction:
         return descriptors
 
     def _sync_folder_later(self, folder: int, changed_files: Sequence[int]) -> None:
-        """Remember a folder and one of its changed files, which `sync` will sync.
-
-        On XFS, syncing only the folder would hide some errors.
-        """
+        """Note a folder and one of its changed files for `sync`."""
         with files.translate_disk_errors():
             # `publish` closes its descriptors before `sync` runs, so keep a duplicate.
             self._file_by_folder_to_sync[folder] = os.dup(changed_files[0])
@@ -289,8 +283,8 @@ class Transaction:
     def remove_files(self) -> None:
         """Remove files of deleted bookmarks. Raises a StorageError.
 
-        Call `sync` first. Otherwise, a power cut could lose a restored bookmark: its old file
-        would be removed, and its new file would not be durable.
+        Call `sync` first. Otherwise, a power cut could lose a restored bookmark: the old file
+        would be removed before the new one is durable.
         """
         self._remove(self._ids_to_erase)
         try:
@@ -331,7 +325,7 @@ def remove_deleted(folders: OpenFolders, ids: Sequence[str]) -> set[str]:
     removed: set[str] = set()
     if not ids:
         return removed
-    # Another process may have written tombstones that are not synced yet.
+    # Tombstones must be durable first. Other processes may not have synced theirs yet.
     files.sync_folder(folders.open_tombstones())
     for id in ids:
         # A bookmark that was restored from a backup has no tombstone, so its file is kept.

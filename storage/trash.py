@@ -23,7 +23,7 @@ from storage.transaction import Transaction, remove_deleted
 log = logging.getLogger("bookmarks")
 
 KEEP_DELETED = 30  # Days.
-MAX_EXPIRED = 500  # A limit for each transaction, because other writers wait.
+MAX_EXPIRED = 500  # In each transaction, because other writers wait for its end.
 _SECONDS_PER_DAY = 86_400
 
 
@@ -38,16 +38,16 @@ class DeletedBookmark(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """How many of the oldest tombstones `expire` has tried."""
+    """How far `expire` has got in the list of tombstones, which begins with the oldest."""
 
     tombstone_count: int = 0
-    last_sort_key: str = ""
+    last_sort_key: str = ""  # The key of the last tombstone that `expire` has tried.
 
 
 class Trash:
-    """The files of deleted bookmarks, which are kept for `keep_deleted` days.
+    """The files of deleted bookmarks.
 
-    With None, files are kept for ever.
+    Files are kept for `keep_deleted` days, or for ever if it is None.
     """
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
@@ -95,8 +95,7 @@ class Trash:
             return
         last_sort_key = expired[-1].sort_key
         count = _count_up_to(last_sort_key, tombstones)
-        # Files that cannot be removed are skipped until the service is restarted, so that
-        # not every write tries again.
+        # Set this before removing: if that fails, the next write must not try these files again.
         self._progress = _Progress(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:
@@ -116,8 +115,8 @@ class Trash:
         self, tombstones: Sequence[TombstoneEntry]
     ) -> Sequence[TombstoneEntry]:
         start = self._progress.tombstone_count
-        if start != _count_up_to(self._progress.last_sort_key, tombstones):
-            # Another program has added or removed old tombstones, so begin again.
+        if _count_up_to(self._progress.last_sort_key, tombstones) != start:
+            # Another program has added or removed tombstones that were tried.
             start = 0
         stop = min(start + MAX_EXPIRED, self._count_expired(tombstones))
         return tombstones[start:stop]
@@ -156,7 +155,7 @@ def restore(transaction: Transaction, id: str) -> Entry:
         deleted = decode_bookmark(id, content)
     except Invalid as error:
         raise Unreadable(id, str(error)) from None
-    # By the new `modified`, clients that ask for recent changes find the bookmark.
+    # Clients that ask for recent changes find the bookmark by its new `modified`.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=transaction.mint(), modified=modified)
     return transaction.put_restored(bookmark, id, content)

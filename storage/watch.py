@@ -120,8 +120,8 @@ class Watch:
 
     def _open(self) -> None:
         self.close()
-        # The identities are read before the folders are watched, so that the next call
-        # notices a folder that was replaced in between.
+        # Read the identities before watching the folders. If a folder is replaced in between,
+        # the next `read_events` notices it.
         self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
             raise Unavailable(
@@ -139,11 +139,9 @@ class Watch:
         existing = [folder for folder in self._folders if os.path.lexists(folder)]
         for folder in existing:
             if not reports_all_changes(folder, self._one_machine):
-                # `_inotify` stays None, so `read_events` returns None, and its caller
-                # compares all files.
-                return
+                return  # Without `_inotify`, callers of `read_events` compare all files.
         self._inotify = INotify(nonblocking=True)
-        # Without a finalizer, the garbage collector would warn of an open file.
+        # Without this, Python would warn of an open file when the watch is freed.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for folder in existing:
             descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
