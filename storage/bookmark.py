@@ -330,7 +330,8 @@ def merge(bookmark: Bookmark, fields: Fields) -> Bookmark:
         is_empty = not getattr(bookmark, name)
         if is_empty and name in fields:
             changes[name] = fields[name]
-    if bookmark.title == _default_title(bookmark.uri) and fields.get("title"):
+    has_default_title = bookmark.title == _default_title(bookmark.uri)
+    if has_default_title and fields.get("title"):
         changes["title"] = fields["title"]
     if "tags" in fields:
         tags = unique_tags([*bookmark.tags, *fields["tags"]])

@@ -102,7 +102,7 @@ class _BookmarkChecker:
         self, tombstone_by_id: dict[str, Tombstone], expired_until: str
     ) -> None:
         self._tombstone_by_id = tombstone_by_id
-        self._expired_until = expired_until  # The latest deletion that has expired.
+        self._expired_until = expired_until  # Deletions up to this time have expired.
         self._first_name_by_uri_key: dict[str, str] = {}
         self._first_id_by_number = {number_of_id(id): id for id in tombstone_by_id}
 

@@ -162,7 +162,7 @@ class Staged:
 
     @property
     def changed_at(self) -> float:
-        """The file's ctime, which publishing changes."""
+        """The file's ctime. Publishing the file changes it."""
         with translate_disk_errors():
             return os.fstat(self.descriptor).st_ctime
 

@@ -140,7 +140,7 @@ class Index:
         self._ids_by_number = SortedList(sorted(items, key=number_of_id), number_of_id)
 
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
-        # The latest ctime of present and former items.
+        # The latest ctime. It stays when its item is removed.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
         self._cached_latest: str | None = None
 

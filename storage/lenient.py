@@ -58,7 +58,7 @@ class _LenientCleaner:
                 return self._repair_text(name, text, _MAX_LENGTHS[name])
             return text
         if isinstance(value, list) and FIELDS[name].is_list:
-            return self._valid_items(name, value)
+            return self._repair_list(name, value)
         return value
 
     def _replace_lone_surrogates(self, name: str, text: str) -> str:
@@ -73,13 +73,12 @@ class _LenientCleaner:
             self.notes.append(
                 f"{name} has characters that no format can have, which are taken out"
             )
-        normalized = normalize(valid[:limit])
-        is_too_long = len(valid) > limit or len(normalized) > limit
-        if is_too_long:  # Normalizing may lengthen a text.
+        normalized = normalize(valid[:limit])  # May be longer than `limit`.
+        if len(valid) > limit or len(normalized) > limit:
             self.notes.append(f"{name} is cut to {limit:,} characters")
         return normalized[:limit]
 
-    def _valid_items(self, name: str, items: list[object]) -> list[str]:
+    def _repair_list(self, name: str, items: list[object]) -> list[str]:
         parts = self._split_at_commas(name, items)
         unique = unique_tags(self._clean_items(name, parts[:_MAX_EXAMINED_ITEMS]))
         has_unexamined_items = len(parts) > _MAX_EXAMINED_ITEMS

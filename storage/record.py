@@ -29,7 +29,7 @@ def decode_bookmark(id: str, data: bytes) -> Bookmark:
     """Decode the file `{id}.json`. Raises Invalid."""
     values = _decode(_bookmark_decoder, id, data)
     if values["modified"] in ("", values["created"]):
-        # To save memory, `create` then uses one string for both times.
+        # `create` sets `modified` to `created`. One string for both saves memory.
         del values["modified"]
     return create(clean(values), id)
 

@@ -27,8 +27,7 @@ from storage.search import (
 from storage.uri import is_below
 
 TagCounts = Sequence[tuple[str, int]]
-_Limit = int
-TagCountCache = dict[tuple[Query, _Limit], TagCounts]
+TagCountCache = dict[tuple[Query, int], TagCounts]  # By query and limit.
 _Item = TypeVar("_Item", Entry, TombstoneEntry)
 
 
@@ -97,6 +96,7 @@ class Selection:
         return entries[start : start + self.query.limit]
 
     def _page_from_end(self, oldest_first: Sequence[_Item]) -> Sequence[_Item]:
+        """Return the page, newest first."""
         stop = max(len(oldest_first) - self.query.offset, 0)
         start = 0
         if self.query.limit is not None:
@@ -144,13 +144,13 @@ def _with_tags(
 ) -> Sequence[Entry]:
     if not tags:
         return entries
-    has_all_tags = frozenset(tags).issubset
-    return [entry for entry in entries if has_all_tags(entry.tags)]
+    wanted = frozenset(tags)
+    return [entry for entry in entries if wanted.issubset(entry.tags)]
 
 
 def meets(entry: Entry, query: Query) -> bool:
     """Return whether a query selects this bookmark, on any page."""
-    if query.uri_key not in (None, entry.uri_key):
+    if query.uri_key is not None and query.uri_key != entry.uri_key:
         return False
     if not set(query.tags).issubset(entry.tags):
         return False
