@@ -124,18 +124,24 @@ class _BookmarkChecker:
             return [Finding(path, problem, _HOW_TO_RESTORE)]
         if bookmark is None:
             return []
-        findings = []
-        key = uri_key(bookmark.uri)
+        findings = [self._check_uri(path, bookmark.uri), self._check_number(path)]
+        return [finding for finding in findings if finding]
+
+    def _check_uri(self, path: Path, uri: str) -> Finding | None:
+        key = uri_key(uri)
         first_name = self._first_name_by_uri_key.setdefault(key, path.name)
-        if first_name != path.name:
-            problem = f"has the same uri as {first_name}"
-            findings.append(Finding(path, problem, "delete one of the two"))
+        if first_name == path.name:
+            return None
+        problem = f"has the same uri as {first_name}"
+        return Finding(path, problem, "delete one of the two")
+
+    def _check_number(self, path: Path) -> Finding | None:
         number = number_of_id(path.stem)
         first_id = self._first_id_by_number.setdefault(number, path.stem)
-        if first_id != path.stem:
-            problem = f"has an id with the same number as {first_id}"
-            findings.append(Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True))
-        return findings
+        if first_id == path.stem:
+            return None
+        problem = f"has an id with the same number as {first_id}"
+        return Finding(path, problem, _HOW_TO_RENUMBER, is_harmless=True)
 
 
 def _check_deleted(path: Path, has_expired: bool) -> list[Finding]:

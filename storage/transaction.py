@@ -122,7 +122,7 @@ class Transaction:
                 return id
 
     def put(self, bookmark: Bookmark, before: Entry | None = None) -> Entry:
-        """Store a bookmark in place of `before`, or a new bookmark with an unused id.
+        """Store a new bookmark with an unused id, or a new version of the bookmark `before`.
 
         Keeps the unknown members of the old file. Raises Conflict, Gone, Unreadable, Busy, or
         Invalid if the file would be too large.
@@ -169,12 +169,18 @@ class Transaction:
         return entry
 
     def _require_no_conflict(self, entry: Entry, before: Entry | None) -> None:
+        """Raise Conflict if another bookmark has the id or the changed uri.
+
+        An unchanged uri may belong to two bookmarks, for example after a merge by git.
+        """
         if before is None:
             if self.find(entry.bookmark.id):
                 raise Conflict(entry.bookmark.id)
-        elif before.uri_key == entry.uri_key:
-            # After a merge by git, another bookmark may have this uri, which is no conflict.
-            return
+            self._require_free_uri(entry)
+        elif before.uri_key != entry.uri_key:
+            self._require_free_uri(entry)
+
+    def _require_free_uri(self, entry: Entry) -> None:
         holder = self.holder(entry.bookmark.uri)
         if holder and holder.bookmark.id != entry.bookmark.id:
             raise Conflict(holder.bookmark.id)
