@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -284,8 +284,9 @@ def count_tags(
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    order = sorted((-count, tag) for tag, count in counts.items())
-    return [(tag, -negative) for negative, tag in order]
+    by_tag = sorted(counts.items())
+    # This keeps the order of tags with equal counts.
+    return sorted(by_tag, key=itemgetter(1), reverse=True)
 
 
 def _spellings(
