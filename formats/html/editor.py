@@ -1,6 +1,5 @@
 """The form that adds or changes a bookmark."""
 
-import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -194,13 +193,12 @@ def _digest(name: str, value: object) -> str:
 
 
 def shown_version(entry: Entry) -> str:
-    """Return a digest of the id and the version, such as `AMD_7hI0`.
+    """Return the id and the end of the version, such as `0s9yex328jt74:00c0ffee12`.
 
     Forms send this text back. If the version is another one then, the service changes nothing.
     """
-    id_and_version = f"{entry.bookmark.id} {entry.version}".encode()
-    digest = hashlib.blake2b(id_and_version, digest_size=6).digest()
-    return base64.urlsafe_b64encode(digest).decode()
+    last_digits = entry.version % 2**40
+    return f"{entry.bookmark.id}:{last_digits:010x}"
 
 
 # --- Writing ---

@@ -8,7 +8,7 @@ from urllib.parse import quote_plus, urlencode
 from formats.html import frame
 from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
-from formats.html.list_forms import SELECT, bar, checkbox, edit_form, retag_menu
+from formats.html.list_forms import SELECT, bar, checkbox, retag_menu
 from formats.html.mark import Escape, marker
 from formats.html.parts import date_html, host_of, title_link
 from formats.html.start import introduction
@@ -37,16 +37,16 @@ _LONG_FILTER_NOTE = (
 
 
 def write(listing: Listing) -> Iterator[bytes]:
+    items = _ItemWriter(listing)
     parts = [
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        edit_form(listing),
         # The bar is before the items, because Enter in a field of the bar presses the first
         # button of the form, and the buttons of items belong to the same form.
         bar(listing),
         '<ol class="list">\n',
-        *_write_items(listing),
+        *map(items.write, listing.selection.entries),
         "</ol>\n",
         _page_links(listing),
         "</main>\n",
@@ -186,19 +186,13 @@ def _no_such_page(listing: Listing) -> str:
 
 
 def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
-    """Return the start of links to tags as HTML, such as `?q=html&tag=`."""
+    """Return the start of links to tags as HTML, such as `/?q=html&tag=`."""
     parameters: Parameters = []
     if repeats_filter:
         parameters = listing.linked_filter + listing.order
     # HTML allows the only special character of the query, `&`, without escaping.
     query = urlencode([*parameters, ("tag", "")])
-    return f"?{query}"
-
-
-def _write_items(listing: Listing) -> Iterator[str]:
-    items = _ItemWriter(listing)
-    for number, entry in enumerate(listing.selection.entries):
-        yield items.write(number, entry)
+    return f"{e(listing.site.path)}/?{query}"
 
 
 # Percent-encoded text needs no HTML escaping.
@@ -217,11 +211,8 @@ class _ItemWriter:
         if repeats_filter:
             list_query = listing.list_query
         self._edit_query = urlencode({"_list": list_query}, safe="=")
-        # In place of the tag `unread`, CSS shows a dot to the owner, and nothing to visitors. The
-        # heading has the tags of the filter.
-        self._hidden_tags = {UNREAD, *_selected_tags(listing)}
 
-    def write(self, number: int, entry: Entry) -> str:
+    def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
         is_marked = UNREAD in entry.tags and not self._is_visitor
         unread = " class=unread" if is_marked else ""
@@ -229,23 +220,19 @@ class _ItemWriter:
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
         description = _description(bookmark.description, edit_address, self._escape_and_mark)
-        meta = self._meta(number, entry)
-        # The direction of ASCII text is that of the page.
-        direction = "" if bookmark.title.isascii() else " dir=auto"
+        meta = self._meta(entry, edit_address)
         return (
-            f"<li id=b-{bookmark.id}{direction}{unread}>{select}<h2>{title}</h2>"
+            f"<li id=b-{bookmark.id} dir=auto{unread}>{select}<h2>{title}</h2>"
             f"{description}<p class=meta>{meta}</p></li>\n"
         )
 
-    def _meta(self, number: int, entry: Entry) -> str:
+    def _meta(self, entry: Entry, edit_address: str) -> str:
         # The actions are first, so that Tab goes to them from the title.
-        actions = "" if self._is_visitor else _actions(number, entry, self._path)
+        actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)
-        shown_tags = []
-        for tag in entry.bookmark.tags:
-            if fold_tag(tag) not in self._hidden_tags:
-                shown_tags.append(tag)
+        # In place of the tag `unread`, CSS shows a dot to the owner, and nothing to visitors.
+        shown_tags = [tag for tag in entry.bookmark.tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
         return f'{actions}{host} {date} <span class=tags>{tags}</span>'
 
@@ -253,7 +240,7 @@ class _ItemWriter:
         host = host_of(uri)
         if not host:
             return ""
-        address = f"?q=site:{_quote(host)}"
+        address = f"{self._path}/?q=site%3A{_quote(host)}"
         return f'<a href="{address}">{self._escape_and_mark(host)}</a>'
 
     def _tag_links(self, tags: Sequence[str]) -> str:
@@ -261,7 +248,7 @@ class _ItemWriter:
         for tag in tags:
             address = f"{self._tag_link_start}{_quote(tag)}"
             links.append(f'<a href="{address}">{self._escape_and_mark(tag)}</a> ')
-        return "".join(links).rstrip()
+        return "".join(links)
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:
@@ -269,23 +256,22 @@ def _count_repetitions(entries: Sequence[Entry]) -> int:
     repetitions = 0
     for entry in entries:
         repetitions += len(entry.bookmark.tags)
-        # The link below a long description encodes the filter twice (`#` becomes `%2523`), which
-        # can double its size.
+        # The edit link encodes the filter twice (`#` becomes `%2523`), which can double its size.
         repetitions += 2
     return repetitions
 
 
-def _actions(number: int, entry: Entry, path: str) -> str:
+def _actions(entry: Entry, path: str, edit_address: str) -> str:
     id = entry.bookmark.id
     read_button = ""
     if UNREAD in entry.tags:
-        read_button = f"<button form=many formaction={path}/-/read/{id}>Mark as read</button> "
+        read_button = f'<button form=many formaction="{path}/-/read/{id}">Mark as read</button> '
     # On small screens, CSS hides all but the first button.
     return (
-        f"<button popovertarget={number}>Actions</button>"
-        f"<span popover id={number}>{read_button}"
-        f"<button form=edit formaction={path}/{id}>Edit</button> "
-        f"<button form=many formaction={path}/-/delete/{id}>Delete</button></span>"
+        f"<button class=more popovertarget=m-{id}>Actions</button>"
+        f"<span class=actions popover id=m-{id}>{read_button}"
+        f'<a href="{edit_address}">Edit</a> '
+        f'<button form=many formaction="{path}/-/delete/{id}">Delete</button></span>'
     )
 
 
@@ -350,16 +336,14 @@ def _short_address(address: str, escape_and_mark: Escape) -> str:
 
 
 def _page_links(listing: Listing) -> str:
-    links = {}
-    home = f"{listing.site.url}/"
-    if not listing.has_long_filter:
-        for relation, address in listing.links.items():
-            links[relation] = address.removeprefix(home)
+    links = listing.links
+    if listing.has_long_filter:
+        links = {}
     query = listing.query
     summary = f"<p>{_total(listing)}</p>\n"
     return frame.page_links(
         links,
-        listing.address_before_offset.removeprefix(home),
+        listing.address_before_offset,
         query.offset,
         query.limit or 0,
         listing.selection.total,
@@ -390,7 +374,7 @@ def _tags(listing: Listing) -> str:
 
 def _most_used_tags(listing: Listing) -> str:
     """Return links to the most used tags. Each link adds its tag to the filter."""
-    selected_tags = _selected_tags(listing)
+    selected_tags = {fold_tag(value) for name, value in listing.filter if name == "tag"}
     counts = listing.selection.tag_counts(_MAX_TAGS)
     repeats_filter = listing.can_repeat_filter(number_of_links=len(counts))
     link_start = _tag_link_start(listing, repeats_filter)
@@ -403,10 +387,6 @@ def _most_used_tags(listing: Listing) -> str:
             continue
         items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
     return items
-
-
-def _selected_tags(listing: Listing) -> set[str]:
-    return {fold_tag(value) for name, value in listing.filter if name == "tag"}
 
 
 def _all_tags_item(listing: Listing) -> str:

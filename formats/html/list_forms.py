@@ -26,11 +26,10 @@ def tags_field(
     id: str, label: str, value: str = "", error: str = "", placeholder: str = ""
 ) -> str:
     attributes, note = field_note(id, Note("error", error))
-    value_attribute = f' value="{e(value)}"' if value else ""
     # script.js adds suggestions to the <div>.
     return f"""\
 <label for="{id}">{label}</label>
-<div class="combo"><input id="{id}" name="tags"{value_attribute} dir="auto" \
+<div class="combo"><input id="{id}" name="tags" value="{e(value)}" dir="auto" \
 autocomplete="off" autocapitalize="none" placeholder="{placeholder}" \
 data-completes="tags"{attributes}></div>
 {note}"""
@@ -66,14 +65,6 @@ def bar(listing: Listing) -> str:
     )
     path = f"{listing.site.path}/-/selected"
     return post_form(path, hidden, content, attributes='class="bar" id="many"')
-
-
-def edit_form(listing: Listing) -> str:
-    """Return the form of the buttons that open a bookmark to edit it."""
-    if listing.site.is_visitor:
-        return ""
-    query = e(listing.list_query)
-    return f'<form id="edit"><input type="hidden" name="_list" value="{query}"></form>\n'
 
 
 def retag_menu(listing: Listing) -> str:

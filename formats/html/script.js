@@ -211,9 +211,8 @@
   // --- Acting in the list, without loading a page ---
 
   const bar = find("#many");
-  const CONTROLS = "[popovertarget], :is([popover], .actions) > *"; // Of an item.
   const boxes = (state = "") => findAll(`:is(.list, .cloud) [type=checkbox]${state}`);
-  const focusItem = (item) => item && findAll(`h2 a, .notice button, ${CONTROLS}`, item)
+  const focusItem = (item) => item && findAll("h2 a, .notice button, .more, .actions > *", item)
     .find((control) => control.checkVisibility())?.focus();
   let sent = 0, answered = 0; // Numbers of forms.
 
@@ -230,19 +229,18 @@
     const deletion = find("[formaction*='/-/delete/']", item);
     if (deletion && !item.matches(".unread")) {
       const formAction = deletion.formAction.replace("/-/delete/", "/-/unread/");
-      const button = Object.assign(deletion.cloneNode(), { formAction, textContent: "Mark as unread" });
+      const button = make("button", { formAction }, "Mark as unread");
+      button.setAttribute("form", "many");
       deletion.parentElement.prepend(button, " ");
     }
     const box = find("[name=selected]", item);
     for (const actions of findAll("[popover]", item)) {
       const onclick = () => { actions.hidePopover(); box.click(); box.focus(); };
-      find("[form=edit]", actions).after(" ", make("button", { type: "button", onclick }, "Select"));
-      find("[popovertarget]", item).popoverTargetElement = actions;
-      actions.removeAttribute("id"); // Another item has this number after a deletion.
+      find("a", actions).after(" ", make("button", { type: "button", onclick }, "Select"));
       actions.dataset.title = title;
       actions.style.positionAnchor = "auto"; // The button that opens it. Validators do not know this.
     }
-    for (const control of findAll(`${CONTROLS}, [name=selected]`, item)) {
+    for (const control of findAll(".more, .actions > *, [name=selected]", item)) {
       control.setAttribute("aria-label", `${control.textContent || "Select"} ${title}`);
     }
     findAll("time", item).forEach(shorten);
@@ -426,7 +424,7 @@
     else free(place);
   });
 
-  // A click elsewhere and Escape close open menus.
+  // A click elsewhere and Escape close an open menu.
   const closeMenus = (clicked) => findAll(".menu[open]").forEach((menu) => { menu.open = menu.contains(clicked); });
   addEventListener("click", ({ target }) => closeMenus(target));
 
@@ -453,7 +451,7 @@
 
   // Press a button for all that is checked, or for the current bookmark.
   function press(...texts) {
-    const controls = findAll(`.list > .current :is(${CONTROLS})`);
+    const controls = findAll(".list > .current .actions > *");
     if (boxes(":checked").length) controls.unshift(...findAll(".bar button"));
     controls.find((control) => texts.includes(control.textContent))?.click();
   }
@@ -494,9 +492,10 @@
 
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) escape(event);
-    const hasControl = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && hasControl) event.target.closest?.(".editor")?.requestSubmit();
-    if (hasControl || event.altKey || event.isComposing) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.target.closest?.(".editor")?.requestSubmit();
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (setting("localStorage", KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
     if (event.target.closest?.("form, select, dialog") || isInUse()) return;
     event.preventDefault();
@@ -507,8 +506,9 @@
   function keysDialog() {
     const toggle = make("input", { type: "checkbox", checked: !setting("localStorage", KEYS_OFF) });
     toggle.onchange = () => setting("localStorage", KEYS_OFF, toggle.checked ? "" : "yes");
-    const list = make("dl", {}, ...Object.entries(KEYS).flatMap(([key, [what]]) =>
-      [make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)]));
+    const list = make("dl", {});
+    Object.entries(KEYS).forEach(([key, [what]]) =>
+      list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)));
     const name = "Keyboard shortcuts";
     const form = make("form", { method: "dialog", className: "buttons" },
       make("button", {}, "Close"), make("label", {}, toggle, " Use these shortcuts"));

@@ -183,7 +183,7 @@ def test_a_double_click_deletes_one_bookmark(browser):
 
 def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
     browser.open()
-    button, edit = browser.find(".list [formaction*=delete]"), browser.find("[form=edit]")
+    button, edit = browser.find(".list [formaction*=delete]"), browser.find(".actions a")
     assert button.accessible_name == f"Delete {SAMPLES[0][1]}"
     assert edit.accessible_name == f"Edit {SAMPLES[0][1]}"
 
@@ -212,7 +212,7 @@ def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser,
     browser.open()
     browser.leave(browser.find(".list [formaction*=delete]").click)
     browser.leave(browser.driver.back)
-    for act, status in (("[form=edit]", 410), (".list [formaction*=delete]", 409)):
+    for act, status in ((".actions a", 410), (".list [formaction*=delete]", 409)):
         browser.console_messages()
         browser.expect(status)
         browser.leave(browser.find(act).click)
@@ -228,7 +228,7 @@ def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):
     browser = everywhere
     browser.post_samples()
     browser.open(LIST)
-    browser.leave(browser.all("[form=edit]")[1].click)
+    browser.leave(browser.all(".actions a")[1].click)
     title = ON_LIST[1] if way == "Cancel" else "Changed"
     browser.fill(title="Changed")
     buttons = browser.all(".editor .buttons > *")
@@ -241,7 +241,7 @@ def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):
 def test_the_way_back_outlasts_errors_and_conflicts(either):
     id = either.post("https://a.example/", title="Old", tags=["x"])["id"]
     either.open("/?tag=x")
-    either.leave(either.find("[form=edit]").click)
+    either.leave(either.find(".actions a").click)
     either.fill(uri="none")
     either.expect(422)
     either.leave(either.find(".editor .primary").click)
@@ -258,12 +258,12 @@ def test_a_saved_form_says_so_once(each_browser):
     browser = each_browser
     browser.post_samples()
     browser.open(LIST)
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     browser.leave(browser.find(".editor .primary").click)
     browser.wait(lambda: browser.find(".list > :target .saved").text == "Saved.")
     browser.leave(browser.driver.refresh)
     assert browser.titles() and browser.all(".saved") == []
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     browser.leave(browser.link("Cancel").click)
     assert browser.titles() and browser.all(".saved") == []
 
@@ -285,7 +285,7 @@ def test_the_list_goes_on_where_a_saved_bookmark_was(each_browser):
     browser.open("/?q=!untagged")
     for number in range(20, 22):
         position = browser.titles().index(f"T{39 - number}")
-        browser.leave(browser.all(".list [form=edit]")[position].click)
+        browser.leave(browser.all(".list .actions a")[position].click)
         browser.fill(tags="done")
         browser.leave(browser.find(".editor .primary").click)
         browser.wait(lambda: browser.find(".list .saved").text == "Saved. Show it")

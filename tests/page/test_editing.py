@@ -113,7 +113,7 @@ def test_a_saved_form_is_corrected_after_back(each_browser):
     browser = each_browser
     browser.post("https://a.example/", title="Old", tags=["x"])
     browser.open("/?tag=x")
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     for title in ("First", "Second"):
         browser.fill(title=title)
         browser.leave(browser.find(".editor .primary").click)
@@ -236,18 +236,18 @@ def test_the_keyboard_saves_and_leaves_a_form(each_browser):
     browser = each_browser
     browser.post("https://a.example/", title="Old", tags=["x"])
     browser.open("/?tag=x")
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     browser.press("er")
     assert value(browser, "title") == "Older"
     browser.find("#description").click()
     keys = webdriver.ActionChains(browser.driver, 0).send_keys("New").key_down(Keys.CONTROL)
     browser.leave(keys.send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform)
     assert browser.stored()[0]["description"] == "New"
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     browser.find("#tags").click()
     browser.leave(lambda: browser.press(Keys.ESCAPE))
     assert browser.titles() == ["Older"]
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     browser.find("#tags").click()
     browser.press("typed,", Keys.ESCAPE)
     assert value(browser, "tags") == "x, typed,"

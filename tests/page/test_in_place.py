@@ -29,7 +29,7 @@ def items(browser, *titles):
 
 def press(browser, title, text="Delete"):
     (item,) = items(browser, title)
-    buttons = browser.all(f"{item} [popover] button")
+    buttons = browser.all(f"{item} .actions button")
     next(button for button in buttons if button.get_property("textContent") == text).click()
 
 
@@ -181,7 +181,7 @@ def test_far_down_a_list_the_page_stays_and_says_what_is_done(each_browser):
     check(browser, "T019", "T018")
     browser.press("d")
     browser.wait(lambda: not checked(browser) and len(browser.stored()) == 58)
-    browser.leave(browser.find(f"{item} [form=edit]").click)
+    browser.leave(browser.find(f"{item} .actions a").click)
     browser.leave(browser.find(".editor .primary").click)
     assert height / 4 < top(item) < height / 2
     browser.open("/-/trash")
@@ -308,7 +308,7 @@ def test_keys_tag_and_mark_and_open_a_bookmark(each_browser):
 
 def test_a_list_that_back_shows_acts_in_place(browser, filled):
     browser.open()
-    browser.leave(browser.find("[form=edit]").click)
+    browser.leave(browser.find(".actions a").click)
     browser.leave(browser.driver.back)
     page = browser.find("html")
     browser.all(".list [formaction*=delete]")[0].click()
@@ -329,14 +329,14 @@ def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled
     """
     for path, selector in [
         ("/tags", ".controls a"), ("/?q=none", ".nothing a"),
-        ("/", "#more a, .list [popovertarget], label.select, #tags-of-list a, .sort summary"),
+        ("/", "#more a, .list .more, label.select, #tags-of-list a, .sort summary"),
     ]:  # fmt: skip
         browser.open(path)
         coarse = "return matchMedia('(pointer: coarse)').matches"
         browser.wait(lambda: browser.driver.execute_script(coarse), seconds=10)
         for target in browser.all(selector)[:5]:
             assert browser.driver.execute_script(hits, target), target.text
-    browser.find(".list [popovertarget]").click()
+    browser.find(".list .more").click()
     next(b for b in browser.all(".list :popover-open > *") if b.text == "Select").click()
     assert browser.focused == browser.find(".list :checked")
     covered = "scrollTo(0, 1e6); const bottom = (s) => document.querySelector(s)"

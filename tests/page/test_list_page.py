@@ -192,9 +192,9 @@ def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, s
             assert item.size["height"] <= 80
     assert browser.find(".top").size["height"] <= 64
     item = browser.find(".list > li.unread")
-    delete = item.find_element("css selector", "[popover] button:last-child")
+    delete = item.find_element("css selector", ".actions button:last-child")
     assert not delete.is_displayed()
-    item.find_element("css selector", "[popovertarget]").click()
+    item.find_element("css selector", ".more").click()
     assert delete.is_displayed() and delete.size["height"] >= 44
     delete.click()
     browser.wait(lambda: len(browser.stored()) == len(SAMPLES) + 1)
@@ -206,7 +206,7 @@ def test_the_actions_of_all_bookmarks_have_one_order(browser):
     browser.open()
     orders = []
     for item in browser.all(".list > li"):
-        actions = item.find_elements("css selector", "[popover] > *")
+        actions = item.find_elements("css selector", ".actions > *")
         orders.append([action.get_property("textContent") for action in actions])
     others = ["Edit", "Select", "Delete"]
     assert orders == [["Mark as unread", *others], ["Mark as read", *others]]
@@ -221,7 +221,7 @@ def test_on_a_phone_the_actions_are_right_of_the_first_line_in_every_direction(b
     browser.post("https://b.example/", title="חדשות")
     browser.open()
     for item in browser.all(".list > li"):
-        button = item.find_element("css selector", "[popovertarget]").rect
+        button = item.find_element("css selector", ".more").rect
         title = item.find_element("css selector", "h2 a").rect
         assert button["x"] > 330 and title["x"] + title["width"] <= button["x"] + 14
         assert abs(button["y"] + 22 - title["y"] - 11) <= 1
@@ -340,7 +340,7 @@ def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
         const top = document.elementFromPoint(x + width / 2, y + height / 2);
         return arguments[0].contains(top);
     """
-    controls = browser.all(".list .tags a") + browser.all(".list [popover] > *")
+    controls = browser.all(".list .tags a") + browser.all(".list .actions > *")
     controls = [control for control in controls if control.is_displayed()]
     assert len(controls) == 11
     for control in controls:
@@ -351,9 +351,9 @@ def test_the_actions_open_beside_their_button_on_a_wide_touch_screen(browser, fi
     browser.use_screen(768)
     browser.open()
     for item in browser.all(".list > li")[:3]:
-        button = item.find_element("css selector", "[popovertarget]")
+        button = item.find_element("css selector", ".more")
         button.click()
-        actions = browser.find(".list :popover-open")
+        actions = browser.find(".actions:popover-open")
         assert abs(actions.rect["y"] - item.rect["y"]) < 10
         assert right(actions) <= button.rect["x"] + 1 and actions.size["height"] <= 50
         browser.press(Keys.ESCAPE)
@@ -387,7 +387,7 @@ def test_actions_are_hidden_until_the_bookmark_is_hovered_or_focused(each_browse
     browser = each_browser
     browser.post_samples()
     browser.open()
-    actions, others = browser.all(".list [popover]")[:2]
+    actions, others = browser.all(".list .actions")[:2]
 
     def is_quiet(element):
         return element.value_of_css_property("opacity") == "0"
@@ -399,7 +399,7 @@ def test_actions_are_hidden_until_the_bookmark_is_hovered_or_focused(each_browse
     browser.driver.execute_script("document.querySelectorAll('.list h2 a')[1].focus()")
     browser.wait(lambda: not is_quiet(others))
     browser.press(Keys.TAB)
-    assert browser.focused == browser.all(".list [popover] > :first-child")[1]
+    assert browser.focused == browser.all(".list .actions > :first-child")[1]
 
 
 def test_every_page_has_links_to_add_and_to_the_tags(either, filled):

@@ -201,7 +201,7 @@ def test_a_login_survives_restarts_of_the_browser_and_of_the_service(start_brows
     with start_browser(address) as browser:
         browser.open("/")
         assert browser.titles() == ["Before"]
-        browser.leave(browser.find("[form=edit]").click)
+        browser.leave(browser.find(".actions a").click)
         browser.fill(title="After")
         browser.leave(browser.find(".editor .primary").click)
         browser.open("/")

@@ -165,7 +165,7 @@ def test_print_shows_no_controls(browser, filled):
     style += "return [after.content, after.direction, after.unicodeBidi].join()"
     printed = browser.driver.execute_script(style)
     assert "https://a.example/" in printed and printed.endswith(",ltr,isolate")
-    hidden = browser.all(".top, aside, .list [popover]")
+    hidden = browser.all(".top, aside, .actions")
     assert hidden and not any(element.is_displayed() for element in hidden)
     browser.open(f"/{browser.stored()[0]['id']}")
     hidden = browser.all(".top, button, .hint")

@@ -169,8 +169,8 @@ def test_a_phone_shows_a_query_in_place_of_the_help_and_names_the_bookmark_of_a_
     browser.post("https://a.example/", title="Good")
     browser.open()
     assert browser.find(".help").is_displayed()
-    browser.find(".list [popovertarget]").click()
-    assert browser.find(".list [popover]").get_attribute("data-title") == "Good"
+    browser.find(".list .more").click()
+    assert browser.find(".actions").get_attribute("data-title") == "Good"
     browser.open("/?q=good")
     assert not browser.find(".help").is_displayed()
     browser.find("#q").click()
@@ -230,7 +230,7 @@ def test_an_unread_bookmark_is_marked_as_read_in_one_click(everywhere):
         browser.post(f"https://{n}.example/", tags=["unread", "x"], title=f"T{n}")
     browser.open()
     assert browser.find(".top nav a").text == "Unread\n2"
-    browser.find(".list [popover] button").click()
+    browser.find(".list .actions button").click()
     browser.wait(lambda: browser.find(".top nav a").text == "Unread\n1")
     assert tags(browser, "q=T1") == [["x"]] and len(browser.titles()) == 2
     browser.leave(browser.find(".top nav a").click)
