@@ -230,10 +230,15 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
 
 def _fields_html(site: Site, form: BookmarkForm, parts: FormParts) -> str:
     html = ""
+    min_rows = {"description": _MIN_LINES_OF_DESCRIPTION}
+    if parts.notes or parts.quote_checkbox:
+        min_rows = {}  # What the form shows besides the fields should be in sight.
     for name in LABELS:
         note = parts.notes.get(name)
         below = _tag_checkboxes(site, form) if name == "tags" else ""
-        html += _field(name, form.text(name), note, name == parts.focus, below)
+        html += _field(
+            name, form.text(name), note, name == parts.focus, below, min_rows.get(name, 1)
+        )
         if name == "tags":
             html += _unread_checkbox(form)
     return html
@@ -248,7 +253,7 @@ def _unread_checkbox(form: BookmarkForm) -> str:
 
 
 def _field(
-    name: str, value: str, note: Note | None, has_focus: bool, below: str
+    name: str, value: str, note: Note | None, has_focus: bool, below: str, min_rows: int
 ) -> str:
     label, attributes, is_multiline = _INPUTS[name]
     note_html = ""
@@ -258,9 +263,7 @@ def _field(
     if has_focus:
         attributes += " autofocus"
     if is_multiline:
-        rows = _rows(value)
-        if name == "description" and not note:
-            rows = max(rows, _MIN_LINES_OF_DESCRIPTION)
+        rows = max(_rows(value), min_rows)
         # Browsers drop the first line break in a textarea.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"

@@ -213,7 +213,7 @@ _LENS = """\
 stroke="currentColor" stroke-width="1.75" stroke-linecap="round">\
 <circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4 4"/></svg>"""
 _HELP = f"""\
-<details class="menu help"><summary aria-label="How to search">?</summary>
+<details class="menu help" name="menu"><summary aria-label="How to search">?</summary>
 <div>{SEARCH_EXAMPLES}</div></details>"""
 
 

@@ -77,7 +77,9 @@ def _is_collection_empty(listing: Listing) -> bool:
 
 def _head(listing: Listing) -> str:
     heading = _heading(listing)
-    total = _total(listing)
+    total = ""
+    if listing.selection.total:
+        total = _total(listing)
     retag_forms = retag_menu(listing)
     sort_menu = _sort_menu(listing)
     select = "" if listing.site.is_visitor else SELECT
@@ -154,7 +156,7 @@ def _sort_menu(listing: Listing) -> str:
         links += frame.link(label, address, is_current=order == current)
     summary = _ORDERS.get(current, "Sorted").removesuffix(" first")
     return (
-        f'<details class="menu sort"><summary>{summary}</summary>\n'
+        f'<details class="menu sort" name="menu"><summary>{summary}</summary>\n'
         f"<div>{links}</div></details>\n"
     )
 

@@ -79,7 +79,7 @@ def retag_menu(listing: Listing) -> str:
     number = number_of_bookmarks(total)
     forms = _retag_form(listing, hidden, number) + _rename_form(listing, hidden)
     return (
-        '<details class="menu" id="retag"><summary>Change tags</summary>\n'
+        '<details class="menu" id="retag" name="menu"><summary>Change tags</summary>\n'
         f"<div>{forms}</div></details>\n"
     )
 

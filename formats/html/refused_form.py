@@ -168,13 +168,13 @@ def write_two_versions(
 ) -> str:
     """Return the page for a form in conflict with changes of another client."""
     stored_texts = texts_of(entry.bookmark)
-    notes = {name: other_value("Saved now:", stored_texts[name]) for name in conflicts}
+    notes = {name: other_value("Saved version:", stored_texts[name]) for name in conflicts}
     keep = frame.link_button("Keep the saved version", f"{site.path}/{entry.bookmark.id}")
     parts = FormParts(notes=notes, save_label="Save mine", link_beside_save=keep)
     editor = edit_form(site, _merge(form, entry, changes), parts)
     text = (
-        "<p>This bookmark was changed elsewhere. Where the two differ, the other version "
-        "is under yours. Yours is not saved yet.</p>\n"
+        "<p>This bookmark was changed elsewhere. Where the two differ, the saved version "
+        "is below yours. Yours is not saved yet.</p>\n"
     )
     return frame.write_page("There are two versions", _alert(text) + editor, site)
 

@@ -26,8 +26,8 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     if groups:
         total = frame.number_of(len(groups), "group")
         text = (
-            "These look like the same page. Keep one: the others of its group are deleted, "
-            "and it gets their tags."
+            "These look like the same page. Keep one of each group: it gets the tags of the "
+            "others, which are deleted."
         )
     else:
         total = ""
@@ -53,10 +53,12 @@ def _item(entry: Entry, members: Group, site: Site) -> str:
         css_class = ' class="first"'
         group_heading = _group_heading(members)
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
-    address = _address(bookmark.uri)
+    address = _address(bookmark.uri, members)
     keep = _keep_button(entry, members, path)
     date = date_html(bookmark.created)
     tags = e(" ".join([f"#{tag}" for tag in bookmark.tags]))
+    if entry is min(members, key=_distance_from_plain_address):
+        tags = f"<em>Suggested</em> {tags}"
     return f"""\
 <li id="b-{bookmark.id}"{css_class}>
 {group_heading}<h2 dir="ltr">{address}</h2>
@@ -77,14 +79,10 @@ def _keep_button(entry: Entry, members: Group, path: str) -> str:
     others = [other.bookmark.id for other in members if other is not entry]
     ids = " ".join(others)
     attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{ids}"'
-    # One button of a group stands out.
-    style = "quiet"
-    if entry is min(members, key=_distance_from_plain_address):
-        style = "proposed"
     deleted = "the other"
     if len(others) > 1:
         deleted = f"{len(others)} others"
-    return f'<button form="many" class="{style}" {attributes}>Keep, delete {deleted}</button>'
+    return f'<button form="many" {attributes}>Keep, delete {deleted}</button>'
 
 
 def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
@@ -93,20 +91,26 @@ def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
     return not uri.startswith("https:"), len(uri)
 
 
-def _address(uri: str) -> str:
-    """Return a link to a uri, with marks where similar uris differ."""
-    shown_uri = cut(uri, MAX_URI_CHARACTERS)
-    before, common, after = shown_uri.partition(similar_key(uri))
-    if common:
-        html = f"{_mark(before)}{e(common)}{_mark(after)}"
-    else:
-        html = e(shown_uri)
+def _address(uri: str, members: Group) -> str:
+    """Return a link to a uri, with marks where the uris of the group differ."""
+    begin, common, end = _parts(uri)
+    parts_of_members = [_parts(member.bookmark.uri) for member in members]
+    begins = {other_begin for other_begin, _, _ in parts_of_members}
+    ends = {other_end for _, _, other_end in parts_of_members}
+    html = _mark_different(begin, begins) + e(common) + _mark_different(end, ends)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
 
 
-def _mark(text: str) -> str:
-    if not text:
-        return ""
+def _parts(uri: str) -> tuple[str, str, str]:
+    """Return what is before the part that similar uris share, that part, and what is after it."""
+    shown_uri = cut(uri, MAX_URI_CHARACTERS)
+    before, common, after = shown_uri.partition(similar_key(uri))
+    return before, common, after
+
+
+def _mark_different(text: str, texts_of_group: set[str]) -> str:
+    if not text or len(texts_of_group) == 1:
+        return e(text)
     return f"<mark>{e(text)}</mark>"

@@ -130,7 +130,7 @@ def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
     form["title"], form["tags"] = "Mine", "mine"
     change(app, id, title="Theirs", description="Their text")
     response = submit(form, 412)
-    assert response.html.find(id="title-theirs").get_text() == "Saved now: Theirs"
+    assert response.html.find(id="title-theirs").get_text() == "Saved version: Theirs"
     assert response.html.find("a", string="Keep the saved version")["href"] == f"/{id}"
     assert not response.html.find(id="tags-theirs")
     assert not response.html.find(id="description-theirs")
@@ -151,7 +151,7 @@ def test_a_conflict_form_can_meet_a_second_conflict(app, opened):
     again = editor(submit(form, 412))
     change(app, id, title="Theirs again", tags=["c"])
     response = submit(again, 412)
-    assert "Saved now: Theirs again" in text(response)
+    assert "Saved version: Theirs again" in text(response)
     submit(editor(response))
     bookmark = stored(app, id)
     assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("Mine", "", ["c"])
@@ -163,7 +163,7 @@ def test_a_form_without_what_it_was_opened_with_shows_all_differences(app, opene
     form["_opened"], form["title"] = opened_with, "Mine"
     change(app, id, tags=[])
     response = submit(form, 412)
-    assert "Saved now: Title" in text(response) and "Saved now: nothing" in text(response)
+    assert "Saved version: Title" in text(response) and "Saved version: nothing" in text(response)
     assert stored(app, id)["title"] == "Title"
 
 

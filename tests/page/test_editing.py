@@ -75,7 +75,9 @@ def test_the_bookmarklet_opens_a_saved_page_and_adds_tags_and_text(known, other_
     known.press("ope", Keys.ENTER)
     assert tags_field(known) == "old, Zope, "
     assert known.stored(f"uri={other_site}")[0]["tags"] == ["old"]
-    known.find("[name=_quote]").click()
+    quote = known.find("[name=_quote]")
+    known.driver.execute_script("arguments[0].scrollIntoView({ block: 'center' })", quote)
+    quote.click()
     known.find("main .primary").click()
     require_closed(known)
     (bookmark,) = known.stored(f"uri={other_site}")
