@@ -238,7 +238,7 @@ def change_tags(service: Service, request: Request) -> Response:
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
-    # `retag` calls `check_state` only if a bookmark is selected.
+    # `retag` checks the conditions only before a change.
     require_conditions(request, selection.state)
     retagging.require_expected(selection.total)
     check_state = functools.partial(require_conditions, request)
@@ -289,7 +289,7 @@ ROUTES = (
         fields=WRITABLE_FIELDS,
     ),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
-    # Respond 410 for a field of a deleted bookmark, otherwise 404.
+    # Any other field is 404, or 410 if the bookmark is deleted.
     Route("/{id}/{other}", {}),
     Route("/{file}", {"GET": pages.show_file}),
 )
@@ -367,7 +367,7 @@ def _respond(service: Service, request: Request) -> Response:
     try:
         response = _router_of(request).respond(service, request)
     except Gone as error:
-        # The response cache keeps a returned 410, but not a raised error.
+        # The response cache can keep this response, but not an exception.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 
