@@ -24,7 +24,7 @@ class Format(msgspec.Struct, frozen=True, eq=False):
     aliases: tuple[str, ...] = ()  # Other media types in Accept.
     page_size: int | None = None  # The default `limit`.
     download_name: str = ""
-    is_page: bool = False  # A page may change with any bookmark.
+    is_page: bool = False  # A page also shows data of other bookmarks.
 
     @property
     def bare_type(self) -> str:
@@ -76,7 +76,7 @@ POST_READERS: Mapping[str, Reader] = {
     **dict.fromkeys(_XBEL_TYPES, xbel.read),
     **_FORM_READERS,
 }
-# PUT replaces all fields, and an XBEL document leaves out empty fields.
+# PUT replaces all fields. A field that an XBEL document leaves out becomes empty.
 PUT_READERS: Mapping[str, Reader] = {
     "application/json": json.read,
     **dict.fromkeys(_XBEL_TYPES, xbel.read_whole),

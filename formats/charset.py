@@ -61,7 +61,7 @@ def find_codec(label: str) -> str:
     encoding = webencodings.lookup(label)
     if encoding is None:
         return ""
-    # A file whose label could be read as ASCII is not UTF-16.
+    # The label was read from the file as ASCII, so the file cannot be UTF-16.
     if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
         return ""
     if encoding.name == "gbk":  # As the Encoding Standard requires.

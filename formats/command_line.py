@@ -50,9 +50,9 @@ def configured_application(
 ) -> WSGIApplication:
     """Return the application as the environment configures it."""
     options = _parse(["serve"], make_app, make_host_app, version)
-    # Without tokens, an application of one folder responds only to loopback names and its base
-    # URL, so other machines cannot use it. With --hosts, an application responds to every name.
-    app = configure(options, is_private=not options.hosts)
+    # Without a token, the application of one folder refuses all host names except loopback names
+    # and that of the base URL. The application of --hosts refuses no host name.
+    app = configure(options, is_safe_without_token=not options.hosts)
     app.open()
     return app  # type: ignore[no-any-return]
 
@@ -65,7 +65,8 @@ def _run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT  # As shells do.
     except BrokenPipeError:
-        # After `| head`, Python would print another error at exit.
+        # The reader, such as `head`, has ended. At exit, Python would try to write the rest to the
+        # closed pipe, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
@@ -100,7 +101,7 @@ def _parse(
     parser.set_defaults(make_app=make_app, make_host_app=make_host_app)
     options = parser.parse_args(_join_values(arguments))
     if options.run is serve:
-        # An empty value would let everybody in.
+        # Ignoring an empty value would start the service without a token, or on another folder.
         _refuse_empty_value("--token-file", options.token_file)
         _refuse_empty_value("--hosts", options.hosts)
     return options

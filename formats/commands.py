@@ -34,7 +34,7 @@ EXPORT_SUFFIXES = {
     ".csv": "csv",
     ".json": "json",
 }
-# A new file in place of /dev/stdout would break `>> FILE`, so standard output is written directly.
+# Standard output is written directly: replacing /dev/stdout with a file would break `>> FILE`.
 _STANDARD_OUTPUT_NAMES = ("-", "/dev/stdout")
 _STDOUT_DESCRIPTOR = 1
 _STDIN_DESCRIPTOR = 0
@@ -113,9 +113,9 @@ def import_files(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
-    """Yield the data folder, or a temporary one if a dry run would have to create it."""
+    """Yield the data folder. A dry run of an import into a new folder gets a temporary one."""
     data = Path(options.data)
-    # If the parent folder is missing, a dry run fails as an import would.
+    # A missing parent folder is an error, in a dry run too.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -214,7 +214,7 @@ def _format_of(file: str) -> str:
 def write_file(name: str, chunks: Iterable[bytes]) -> None:
     """Write a file, or standard output for `-`.
 
-    Raises OSError, after which an existing file is unchanged.
+    Raises OSError and leaves an existing file unchanged if the writing fails.
     """
     path = Path(name)
     if name in _STANDARD_OUTPUT_NAMES:

@@ -26,10 +26,9 @@ FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
 _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# The links of a page leave out a long filter, if it would give them more characters than this
-# for each bookmark of the page.
+# Each bookmark of a page allows this many characters of repeated filters in the page's links.
 _MAX_LINK_CHARACTERS_PER_BOOKMARK = 2_500
-# A page has about this many links that repeat the filter, such as those in its sort menu.
+# About this many links of a page have the filter, such as those in the sort menu.
 _USUAL_LINKS = 8
 
 
@@ -101,8 +100,8 @@ class Listing:
     def can_repeat_filter(self, number_of_links: int) -> bool:
         """Return whether a page stays small if this many links repeat the filter."""
         number_of_bookmarks = max(len(self.selection.entries), 1)
-        size_of_links = len(self._address_query) * number_of_links
-        return size_of_links <= _MAX_LINK_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
+        max_size = _MAX_LINK_CHARACTERS_PER_BOOKMARK * number_of_bookmarks
+        return len(self._address_query) * number_of_links <= max_size
 
     @cached_property
     def has_long_filter(self) -> bool:

@@ -15,7 +15,8 @@ EPOCH = datetime(1970, 1, 1)
 SECONDS_FROM_1601_TO_1970 = 11_644_473_600
 # For an unknown date, programs write the epoch of Unix or Windows.
 TEXTS_OF_UNKNOWN_DATES = ("0", f"-{SECONDS_FROM_1601_TO_1970}")
-# A bookmark may really have one of these dates. A leading zero shows that the date is known.
+# A bookmark whose date really is one of these epochs gets a leading zero, so that an import does
+# not take the date for an unknown one.
 _TEXTS_OF_EPOCHS = {"0": "00", f"-{SECONDS_FROM_1601_TO_1970}": f"-0{SECONDS_FROM_1601_TO_1970}"}
 _FIELDS_OF_FORMAT = ("uri", "title", "description", "created", "modified")
 # Fields that the format lacks. The id is not exported.

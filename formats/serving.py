@@ -19,7 +19,8 @@ def serve(options: argparse.Namespace) -> int:
     """Serve the bookmarks until a signal ends the process. Raises OSError or StorageError."""
     host, port = _parse_address(options.listen)
     host_name = host.strip("[]")
-    app = configure(options, is_private=_is_private(options, host_name))
+    is_safe = _is_safe_without_token(options, host_name)
+    app = configure(options, is_safe_without_token=is_safe)
     if _may_be_reached(options, host_name):
         place = options.token_file or "BOOKMARKS_TOKEN"
         credentials.warn_of_short_tokens(app.access_control.tokens, place)
@@ -34,7 +35,7 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_private(options: argparse.Namespace, host_name: str) -> bool:
+def _is_safe_without_token(options: argparse.Namespace, host_name: str) -> bool:
     if options.hosts and options.trusted_proxy:
         return False  # The proxy may forward requests of other machines.
     return security.is_loopback(host_name)
@@ -71,11 +72,11 @@ def _parse_address(value: str) -> tuple[str, int]:
     return address[1], int(address[2])
 
 
-def configure(options: argparse.Namespace, is_private: bool) -> Any:
+def configure(options: argparse.Namespace, is_safe_without_token: bool) -> Any:
     """Return the application. Exit if other machines could use it without a token."""
     app = _make_app(options)
     if not app.access_control.tokens:
-        _check_without_token(options, is_private)
+        _check_without_token(options, is_safe_without_token)
     return app
 
 
@@ -91,11 +92,11 @@ def _make_app(options: argparse.Namespace) -> Any:
     return options.make_app(options.data, base_url=options.base_url, **settings)
 
 
-def _check_without_token(options: argparse.Namespace, is_private: bool) -> None:
+def _check_without_token(options: argparse.Namespace, is_safe: bool) -> None:
     if options.public_read and not options.hosts:
         warning = "--public-read does nothing without a token: everybody can read and write."
         logging.getLogger("bookmarks").warning(warning)
-    if not options.no_auth and not is_private:
+    if not options.no_auth and not is_safe:
         sys.exit(
             "bookmarks: the service can be reached from other machines. Set a token with "
             "--token-file or BOOKMARKS_TOKEN, or allow everybody with --no-auth."

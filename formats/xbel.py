@@ -17,7 +17,7 @@ _FIELD_BY_ATTRIBUTE = {"href": "uri", "added": "created", "modified": "modified"
 _FIELD_BY_CHILD = {"title": "title", "desc": "description"}
 _FIELDS_OF_XBEL = {"id", *_FIELD_BY_ATTRIBUTE.values(), *_FIELD_BY_CHILD.values()}
 _ADDED_ATTRIBUTES = tuple(name for name in FIELDS if name not in _FIELDS_OF_XBEL)
-# Fields that are left out if they are empty.
+# Documents leave out these fields if they are empty.
 _OPTIONAL_FIELDS = tuple(name for name in WRITABLE_FIELDS if name not in ("uri", "title"))
 
 _DECLARATIONS = "".join(
@@ -87,7 +87,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return all fields, empty if the body leaves them out. Raises Malformed or Invalid."""
+    """Return all fields. Those that the body lacks are empty. Raises Malformed or Invalid."""
     fields: dict[str, object] = {name: from_text(name, "") for name in _OPTIONAL_FIELDS}
     return fields | read(body, parameters)
 

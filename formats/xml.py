@@ -53,12 +53,9 @@ _Parts = list[str]  # Expat passes a text in several parts.
 
 
 class Builder:
-    """Builds the folders and entries of a document.
+    """Builds the folders and entries of a document, with the texts in them.
 
-    `child_tags` are the tags of the texts that are read from its children. Of several children
-    with one tag, only the first is kept. `descendant_tags` are the tags of the texts that are
-    read at any depth. Several texts with one tag are joined with commas. For example, with the
-    child tag `title` and the descendant tag `tag`, the entry
+    For example, with the child tag `title` and the descendant tag `tag`, the entry
 
         <entry><title>A</title><title>B</title><meta><tag>x</tag><tag>y</tag></meta></entry>
 
@@ -74,18 +71,20 @@ class Builder:
     ) -> None:
         self._folder_tag = folder_tag
         self._element_tags = {folder_tag, *entry_tags}
-        self._child_tags = child_tags
-        self._descendant_tags = descendant_tags
-        self._level = 0
-        self._number_of_declarations = 0
-        self.root_tag = ""
+        self._child_tags = child_tags  # An entry keeps its first text of such a tag.
+        self._descendant_tags = descendant_tags  # An entry joins its texts of such a tag.
+
         # The folders and the complete entries. A folder comes before its entries.
         self.elements: list[Element] = []
+        self.root_tag = ""
+
         document = Element("", line=0, level=0, attributes={})
         self._open_elements = [document]
-        # For each open tag: the folder or entry that it begins, the parts of the text to which
-        # `data` appends, or None if the tag is left out.
+        # For each open tag: its folder or entry, its text, or None if the tag is left out.
         self._open_tags: list[Element | _Parts | None] = [None]
+        self._level = 0
+        self._number_of_declarations = 0
+
         # The parser calls `start`, `data` and `end`, and refuses entity declarations.
         self.parser = DefusedXMLParser(target=self)
         self._expat = self.parser.parser
@@ -117,10 +116,7 @@ class Builder:
 
     def _start_text(self, tag: str) -> _Parts:
         parts: _Parts = []
-        texts = self._open_elements[-1].texts
-        if tag not in texts:
-            texts[tag] = parts
-        # Otherwise, these parts are dropped: only the first text with this tag is kept.
+        self._open_elements[-1].texts.setdefault(tag, parts)  # Keep the first text only.
         return parts
 
     def _continue_text(self, tag: str) -> _Parts:
@@ -200,9 +196,9 @@ def declared_charset(document: bytes) -> str:
 
 # --- Files with characters that XML excludes ---
 
-# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. A placeholder stands for
-# each of them while Expat parses the text, and becomes NUL afterwards. A file that has the
-# placeholder itself keeps it, because it is escaped. With P for _PLACEHOLDER and E for _ESCAPE:
+# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. Expat gets a placeholder
+# for each, which becomes NUL afterwards. Placeholders in the file itself are escaped for Expat.
+# With P for _PLACEHOLDER and E for _ESCAPE:
 #
 #     in the file    for Expat    in the element
 #     a&#1;b         aPb          a NUL b
@@ -216,10 +212,10 @@ _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
 def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iterator[Element]:
-    """Yield the folders and entries of a file, in which NUL replaces what XML excludes.
+    """Yield the folders and entries of a file. Characters that XML excludes become NUL.
 
-    Yields the entries before an error, then raises Malformed. Raises it at once if the root
-    element is none of `roots`.
+    Raises Malformed: at once if the root element is not in `roots`, otherwise after it has
+    yielded the entries before the error.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
     text_for_expat = _insert_placeholders(text)
@@ -239,7 +235,7 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
 
 
 def _without_declaration(text: str) -> str:
-    """Remove the declaration, which names the charset of the bytes, but keep its line breaks."""
+    """Remove the XML declaration, whose charset is not that of the text. Keep its line breaks."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
@@ -251,7 +247,7 @@ def _insert_placeholders(text: str) -> str:
 
 
 def _replace_reference(reference: re.Match[str]) -> str:
-    """Return a reference such as `&#65;` unchanged, or what stands for it while Expat parses."""
+    """Replace a reference to an excluded or escaped character. Keep others, such as `&#65;`."""
     hexadecimal, decimal = reference.groups()
     if decimal:
         number = int(decimal)
