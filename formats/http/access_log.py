@@ -7,7 +7,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger("bookmarks.access")
 
-# The WSGI environ has this variable if each host has its own data folder.
+# The WSGI variable of the requested host, if each host has its own data folder.
 HOST_VARIABLE = "bookmarks.host"
 _MAX_ADDRESS_CHARACTERS = 64
 

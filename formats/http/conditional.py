@@ -101,9 +101,9 @@ def _http_date(seconds: int) -> str:
 
 
 def require_conditions(request: Request, resource: Resource | None) -> None:
-    """Raise PreconditionFailed if a condition of a change does not hold.
+    """Check the conditions of a request that changes something. Raises PreconditionFailed.
 
-    `resource` is None if it does not exist yet.
+    A `resource` that does not exist yet is None.
     """
     _require_unchanged(request, resource)
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")
@@ -130,10 +130,10 @@ def _is_not_modified(
 ) -> bool:
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
+        if format.is_page:
+            return False  # Other bookmarks can change a page.
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
-        if date is None or format.is_page:  # Other bookmarks can change a page.
-            return False
-        return not _may_have_changed_since(date, resource)
+        return date is not None and not _may_have_changed_since(date, resource)
     if if_none_match.strip() == "*":
         return True
     if accepts_gzip(request):

@@ -34,16 +34,13 @@ _CANNOT_BE_USED_TEXT = "The folder of this host or its tokens cannot be used."
 
 
 class _OpenFolder:
-    """An open folder of a host, and the caches of its responses.
-
-    While the folder is open, no new folder gets its inode number, so that `os.path.samestat`
-    tells whether the path still names the same folder.
-    """
+    """An open folder of a host, and the caches of its responses."""
 
     def __init__(self, folder: Path, one_machine: bool, keep_deleted: int) -> None:
         """Make missing subfolders. Raises OSError, Full or Unavailable."""
         opened = ExitStack()
         weakref.finalize(self, opened.close)
+        # While the folder is open, no other folder gets its inode number.
         descriptor = opened.enter_context(files.open_folder(folder))
         self.status = os.fstat(descriptor)
         self.caches = make_caches(Store(folder, one_machine, keep_deleted))
@@ -64,11 +61,15 @@ class FolderCaches:
         """Return the caches of a folder, opened if necessary. Raises Unavailable."""
         try:
             opened = self._opened.get(folder)
-            # A folder that was deleted and made again needs a new store, which makes subfolders.
+            # A folder that was deleted and made again has another inode number. It needs a new
+            # store, which makes subfolders.
             if opened is None or not os.path.samestat(opened.status, os.lstat(folder)):
                 opened = _OpenFolder(folder, self._one_machine, self._keep_deleted)
         except (StorageError, OSError) as error:
             raise Unavailable(_CANNOT_BE_USED_TEXT) from error
+        return self._keep_open(folder, opened).caches
+
+    def _keep_open(self, folder: Path, opened: _OpenFolder) -> _OpenFolder:
         with self._lock:
             other = self._opened.get(folder)
             if other and os.path.samestat(other.status, opened.status):
@@ -77,7 +78,7 @@ class FolderCaches:
             self._opened.move_to_end(folder)
             while len(self._opened) > self._max_open:
                 self._opened.popitem(last=False)
-        return opened.caches
+        return opened
 
 
 _MakeApplication = Callable[[Path, Callable[[], Caches], AccessControl], WSGIApplication]
@@ -131,15 +132,14 @@ class HostApplication:
         )
 
     def _read_tokens(self, host: str) -> Sequence[bytes]:
-        """Return the host's own tokens, or the shared ones if it certainly has no token file.
+        """Return the tokens of the host's own file or, without such a file, the shared tokens.
 
         Reads the file at each request, so that a removed token is refused at once.
         """
         file = self.root / f"{host}.tokens"
         if files.is_missing(file):
             return self.access_control.tokens
-        # The file may exist but be unreadable. Then the host is unavailable, because the shared
-        # tokens must not open its folder.
+        # The shared tokens must not open a host whose own file cannot be read.
         try:
             return credentials.read_tokens(file)
         except (StorageError, OSError) as error:
@@ -147,7 +147,7 @@ class HostApplication:
 
 
 def _is_own_folder(folder: Path) -> bool:
-    """Return whether the path is a folder. A symbolic link is not: it may lead out of the root."""
+    """Return whether the path is a folder, not a symbolic link that may lead out of the root."""
     try:
         return stat.S_ISDIR(os.lstat(folder).st_mode)
     except (FileNotFoundError, NotADirectoryError):

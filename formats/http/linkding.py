@@ -115,7 +115,7 @@ def add_tag(service: Service, request: Request) -> Response:
 
 
 def _tags(store: Store) -> list[str]:
-    """Return all tags except those that linkding shows as flags."""
+    """Return all tags except linkding's flags, such as `unread`."""
     counts, _state = store.tag_counts()
     return [tag for tag, _count in counts if not shapes.stores_flag(tag)]
 

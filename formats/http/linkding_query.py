@@ -69,7 +69,7 @@ def _parse_search(text: str) -> Search | None:
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Return `#"two words"` for `#two words` with linkding's space, and other tags unchanged."""
+    """Quote a tag that has linkding's space, such as `#"two words"`."""
     if LINKDING_SPACE not in searched["tag"]:
         return searched[0]
     return f'#"{searched["tag"]}"'

@@ -122,8 +122,8 @@ def fields_to_store(
 ) -> Fields:
     """Return the fields to store for linkding's JSON. Raises Invalid.
 
-    Notes are a part of the stored description, and flags are tags. The parts that a client
-    does not send stay as they are stored.
+    Notes become a part of the description, and flags become tags. Values that the client does
+    not send stay as they are stored.
     """
     fields = {}
     for field, key in _KEY_BY_FIELD.items():
@@ -160,9 +160,9 @@ def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _with_names(tags: list[str], names: list[str]) -> list[str]:
-    """Replace all tags but those of flags. If the names are the same, their order stays too."""
+    """Replace all tags except the flags."""
     if names == [tag for tag in tags if not stores_flag(tag)]:
-        return tags
+        return tags  # The flags keep their places among the tags.
     flag_tags = [tag for tag in tags if stores_flag(tag)]
     return [*names, *flag_tags]
 

@@ -49,9 +49,8 @@ def _read_pending_fields(request: Request) -> Parameters:
 def pending_fields(request: Request, fields: Parameters) -> Parameters:
     """Return the fields that are sent again after the login.
 
-    There are none if the form may come from another site. Otherwise, that site could send a form
-    that deletes bookmarks, and the user, who sees only a login page, would delete them by logging
-    in.
+    A form that may come from another site has none. Otherwise, the user would send that form by
+    logging in, and could delete bookmarks without seeing it.
     """
     if not is_sent_by_own_page(request):
         return []
@@ -59,7 +58,7 @@ def pending_fields(request: Request, fields: Parameters) -> Parameters:
 
 
 def without_login_fields(fields: Parameters) -> Parameters:
-    """Return the fields without those that the login page adds when it sends a form again."""
+    """Return the fields that the login page has not added to the form."""
     return [(name, value) for name, value in fields if name not in LOGIN_FIELDS]
 
 

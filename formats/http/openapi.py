@@ -11,7 +11,7 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# These schemas get all fields of a bookmark. openapi.json has only what is special to them.
+# Schemas with all fields of a bookmark. openapi.json has only the exceptions of each schema.
 _SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",

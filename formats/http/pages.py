@@ -62,7 +62,7 @@ def show_file(service: Service, request: Request, file: str) -> Response:
     response = respond_asset(request, asset)
     # A changed file gets a new name, so caches may keep the file.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    response.headers["Vary"] = VARY  # The file is the same for everybody.
+    response.headers["Vary"] = VARY  # The owner and visitors get the same file.
     return response
 
 

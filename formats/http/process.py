@@ -41,7 +41,7 @@ def create_server(app: WSGIApplication, host: str, port: int, trusted_proxy: str
     settings = {
         **WAITRESS_SETTINGS,
         "map": channels,
-        "_dispatcher": dispatcher,  # There is no public setting.
+        "_dispatcher": dispatcher,  # waitress has no public setting for it.
     }
     if trusted_proxy:
         settings["trusted_proxy"] = trusted_proxy

@@ -103,7 +103,7 @@ class AccessControl:
             raise HTTPError(401, _UNAUTHORIZED_TEXT, WWW_Authenticate=_challenge(environ))
 
     def _check_host(self, request: Request, host: str | None) -> None:
-        # DNS rebinding abuses browsers, which always send Host.
+        # A request without Host comes from no browser, so it cannot be DNS rebinding.
         if host and not _is_own_host(host, self.base_url):
             detail = _UNKNOWN_HOST_TEXT.format(scheme=request.scheme, host=host)
             raise HTTPError(421, detail)
@@ -121,8 +121,7 @@ class AccessControl:
         if not fetch_site and origin is not None:
             # Over plain http, browsers send only Origin.
             return origin not in _own_origins(request.host_url, self.base_url)
-        # A request without both headers comes from a script or an old browser. Only a browser
-        # has the cookie of a login.
+        # The request names no page. A login cookie counts only for pages of this service.
         return credentials == "cookie"
 
     def _is_open_to_visitors(self, environ: WSGIEnvironment, credentials: Credentials) -> bool:
@@ -142,7 +141,7 @@ class AccessControl:
 def is_sent_by_own_page(request: Request) -> bool:
     """Return whether the browser says that a page of this service has sent the request.
 
-    Call `AccessControl.check` first, which refuses requests that name another site.
+    `AccessControl.check` must have refused requests that name another site.
     """
     fetch_site: str = request.environ.get("HTTP_SEC_FETCH_SITE", "")
     if fetch_site:
@@ -212,7 +211,7 @@ def _own_origins(requested_origin: str, base_url: str | None) -> list[str]:
     configured = urlsplit(base_url, scheme)  # `//example.com` gets the requested scheme.
     configured_origin = f"{configured.scheme}://{configured.netloc}"
     if host == configured.netloc:
-        # With http in place of https, an attacker in the network could forge pages of this host.
+        # Only the configured scheme counts: an attacker in the network can forge pages over http.
         return [configured_origin]
     # A proxy may replace the host that the browser requested.
     return [configured_origin, requested_origin]

@@ -63,8 +63,7 @@ def _respond_not_restored(service: Service, site: Site, results: _Results) -> Re
 
 def _restore_all(store: Store, ids: list[str]) -> _Results:
     results = _Results()
-    # Restored bookmarks get new ids, and lists show the highest id first. The first bookmark is
-    # restored last to be the first one in lists.
+    # Lists show the newest id first, so the first bookmark is restored last.
     for outcome in change_in_batches(store, reversed(ids), trash.restore):
         match outcome:
             case Done(_, entry):

@@ -8,12 +8,11 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# The framing of a chunked body is all that is not content: sizes, line ends, extensions and
-# trailers. A body may have 16 KiB of framing, and 6 bytes more for every 16 bytes of content,
-# as in chunks of 16 bytes: `10\r\n`, the content, `\r\n`. Smaller chunks are refused.
+# The framing of a chunked body is its chunk sizes, line ends, extensions and trailers. A body may
+# have 16 KiB more framing than its content needs in chunks of 16 bytes.
 _MAX_FRAMING = 16_384
 _SMALL_CHUNK_SIZE = 16
-_SMALL_CHUNK_FRAMING = 6
+_SMALL_CHUNK_FRAMING = 6  # `10\r\n` before the content, `\r\n` after it.
 _MIN_BYTES_PER_SECOND = 1024
 
 
@@ -63,8 +62,8 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
         self.request_size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # The last activity of a slow request is when its bytes were due, so that waitress
-            # closes the connection as idle.
+            # A client of the minimum speed would have sent these bytes by `due_at`. waitress
+            # counts a slower client as idle since then, and closes the connection.
             due_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
             self.last_activity = min(time.time(), due_at)
         return result
@@ -79,7 +78,7 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
 
 
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]
-    """Run requests that write in threads of their own, because they may wait for a lock."""
+    """Run writing requests in separate threads, because they may wait for a lock."""
 
     def __init__(self, reading_threads: int, writing_threads: int) -> None:
         super().__init__()
