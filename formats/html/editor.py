@@ -195,7 +195,7 @@ def _digest(name: str, value: object) -> str:
 def shown_version(entry: Entry) -> str:
     """Return the id and the end of the version, such as `0s9yex328jt74:00c0ffee12`.
 
-    Forms send this text back. If the version is another one then, the service changes nothing.
+    A form sends this text back, and the service changes only a bookmark of this version.
     """
     last_digits = entry.version % 2**40
     return f"{entry.bookmark.id}:{last_digits:010x}"

@@ -254,11 +254,11 @@ class _ItemWriter:
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:
-    """Return how often the links of all items would repeat the filter."""
+    """Return how many copies of the filter the links in all items would have."""
     repetitions = 0
     for entry in entries:
         repetitions += len(entry.bookmark.tags)
-        # The edit link encodes the filter twice (`#` becomes `%2523`), which can double its size.
+        # The filter in the edit link counts twice, because its encoding is longer there.
         repetitions += 2
     return repetitions
 

@@ -170,7 +170,7 @@ class _Reader:
 
 
 def _convert_dates(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Convert all dates. `read_fields` would not convert a number before 1990 or in the future."""
+    """Return the dates in ISO 8601, also those that `read_fields` finds implausible."""
     converted = {}
     for name in ("add_date", "last_modified"):
         converted[name] = parse_date(attributes.get(name, "")) or ""
