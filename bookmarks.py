@@ -352,15 +352,18 @@ class Application:
             environ[VISITOR_VARIABLE] = True
         try:
             control.check(request, credentials)
-            if needs_no_bookmarks(path_of(request)):
-                response = _respond(service, request)
-            else:
-                make_response = functools.partial(_respond, service)
-                has_tokens = bool(control.tokens)
-                response = service.cache.get(request, has_tokens, make_response)
+            response = _respond_from_cache(service, request)
         except Exception as error:
             response = _respond_problem(service, request, error)
         return send(request, response, start_response)
+
+
+def _respond_from_cache(service: Service, request: Request) -> Response:
+    if needs_no_bookmarks(path_of(request)):
+        return _respond(service, request)  # Opens no folder.
+    has_tokens = bool(service.access_control.tokens)
+    make_response = functools.partial(_respond, service)
+    return service.cache.get(request, has_tokens, make_response)
 
 
 def _respond(service: Service, request: Request) -> Response:
