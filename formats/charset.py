@@ -23,7 +23,7 @@ def decode(data: bytes, label: str = "") -> str:
 
 
 def count_guessed_bytes(data: bytes, label: str = "") -> int:
-    """Return how many bytes `decode` can only guess to be windows-1252."""
+    """Return the number of bytes that `decode` has to read as windows-1252."""
     if _codec_other_than_utf_8(data, label):
         return 0
     valid = data.decode("utf-8", "ignore").encode()

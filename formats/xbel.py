@@ -87,7 +87,7 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
 
 
 def read_whole(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
-    """Return all fields. Those that the body lacks are empty. Raises Malformed or Invalid."""
+    """Return all fields. Fields that the body lacks are empty. Raises Malformed or Invalid."""
     fields: dict[str, object] = {name: from_text(name, "") for name in _OPTIONAL_FIELDS}
     return fields | read(body, parameters)
 

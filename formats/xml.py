@@ -36,9 +36,9 @@ class Element:
 
     tag: str
     line: int
-    level: int  # The number of folders around it.
+    level: int  # The number of folders around the element.
     attributes: dict[str, str]
-    # The parts of the texts inside it, by tag, such as `title`.
+    # The texts in the element by tag, such as `title`. Each text is a list of parts.
     texts: dict[str, list[str]] = field(default_factory=dict)
 
     def text_of(self, tag: str) -> str | None:
@@ -96,7 +96,7 @@ class Builder:
             self.root_tag = tag
         parent = self._open_tags[-1]
         if isinstance(parent, list):
-            self._open_tags.append(parent)  # An element in a text, such as <b>, is a part of it.
+            self._open_tags.append(parent)  # The text of <b> belongs to the text around it.
         elif tag in self._element_tags:
             self._open_tags.append(self._start_element(tag, attributes))
         elif tag in self._descendant_tags:
@@ -164,8 +164,8 @@ def parse(document: bytes, builder: Builder) -> None:
     codec = find_codec(declared_charset(document))
     try:
         if codec:
-            # Decode the document here, because Expat knows few charsets. In a str, it
-            # ignores the charset of the declaration.
+            # Decode the document here, because Expat knows few charsets. Expat ignores the
+            # charset that a str declares.
             builder.parser.feed(document.decode(codec))
         else:
             builder.parser.feed(document)
