@@ -101,9 +101,9 @@ def _http_date(seconds: int) -> str:
 
 
 def require_conditions(request: Request, resource: Resource | None) -> None:
-    """Check the conditions of a request that changes something. Raises PreconditionFailed.
+    """Check the conditions of a change. Raises PreconditionFailed.
 
-    A `resource` that does not exist yet is None.
+    `resource` is None if the change creates it.
     """
     _require_unchanged(request, resource)
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH", "")

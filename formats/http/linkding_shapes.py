@@ -131,7 +131,7 @@ def fields_to_store(
             fields[field] = sent[key]
     for field in ("created", "modified"):
         if field in fields:
-            # An empty date stays empty, so that `rules.clean` refuses the date.
+            # `parse_date` returns None for an empty date, which `rules.clean` refuses.
             fields[field] = parse_date(fields[field]) or fields[field]
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)

@@ -58,7 +58,7 @@ def pending_fields(request: Request, fields: Parameters) -> Parameters:
 
 
 def without_login_fields(fields: Parameters) -> Parameters:
-    """Return the fields that the login page has not added to the form."""
+    """Remove the fields that the login page adds to a form."""
     return [(name, value) for name, value in fields if name not in LOGIN_FIELDS]
 
 

@@ -29,7 +29,7 @@ def show_similar(service: Service, request: Request) -> Response:
 
 @form_handler(write_not_done)
 def keep(service: Service, request: Request, fields: Fields, bookmark: str) -> Response:
-    """POST /-/keep/{id}: add the tags of other bookmarks to this one, and delete those.
+    """POST /-/keep/{id}: delete similar bookmarks, and add their tags to this bookmark.
 
     Changes nothing if one of the bookmarks has changed since the page was made.
     """

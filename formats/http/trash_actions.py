@@ -63,7 +63,8 @@ def _respond_not_restored(service: Service, site: Site, results: _Results) -> Re
 
 def _restore_all(store: Store, ids: list[str]) -> _Results:
     results = _Results()
-    # Lists show the newest id first, so the first bookmark is restored last.
+    # Lists show the newest id first, if dates are equal. The first bookmark is restored last, so
+    # that it gets the newest id.
     for outcome in change_in_batches(store, reversed(ids), trash.restore):
         match outcome:
             case Done(_, entry):
