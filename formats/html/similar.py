@@ -53,12 +53,12 @@ def _item(entry: Entry, members: Group, site: Site) -> str:
         css_class = ' class="first"'
         group_heading = _group_heading(members)
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
+    if entry is _suggested(members):
+        title += " <em>Suggested</em>"
     address = _address(bookmark.uri, members)
     keep = _keep_button(entry, members, path)
     date = date_html(bookmark.created)
     tags = e(" ".join([f"#{tag}" for tag in bookmark.tags]))
-    if entry is min(members, key=_distance_from_plain_address):
-        tags = f"<em>Suggested</em> {tags}"
     return f"""\
 <li id="b-{bookmark.id}"{css_class}>
 {group_heading}<h2 dir="ltr">{address}</h2>
@@ -78,17 +78,23 @@ def _group_heading(members: Group) -> str:
 def _keep_button(entry: Entry, members: Group, path: str) -> str:
     others = [other.bookmark.id for other in members if other is not entry]
     ids = " ".join(others)
+    style = ""
+    if entry is _suggested(members):
+        style = ' class="suggested"'
     attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{ids}"'
     deleted = "the other"
     if len(others) > 1:
         deleted = f"{len(others)} others"
-    return f'<button form="many" {attributes}>Keep, delete {deleted}</button>'
+    return f'<button form="many"{style} {attributes}>Keep, delete {deleted}</button>'
 
 
-def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
-    """Return a key that is lowest for a short address with https."""
-    uri = entry.bookmark.uri
-    return not uri.startswith("https:"), len(uri)
+def _suggested(members: Group) -> Entry:
+    """Return the bookmark with the shortest address, if possible with https."""
+    def distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
+        uri = entry.bookmark.uri
+        return not uri.startswith("https:"), len(uri)
+
+    return min(members, key=distance_from_plain_address)
 
 
 def _address(uri: str, members: Group) -> str:
