@@ -80,7 +80,7 @@ class Builder:
 
         document = Element("", line=0, level=0, attributes={})
         self._open_elements = [document]
-        # For each open tag: its folder or entry, its text, or None if the tag is left out.
+        # What is made of each open tag: a folder or an entry, a text, or nothing (None).
         self._open_tags: list[Element | _Parts | None] = [None]
         self._level = 0
         self._number_of_declarations = 0

@@ -302,7 +302,7 @@ class Follower:
 
     def _note_unreadable(self, id: str, error: StorageError) -> None:
         self._report_new_error(id, error)
-        self._unreadable.pop(id, None)  # The newest failure must be the last one.
+        self._unreadable.pop(id, None)  # Puts the id at the end: the oldest failure is first.
         self._unreadable[id] = _Failure(error, time.monotonic())
         self._invalid.pop(id, None)
 

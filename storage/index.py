@@ -140,7 +140,7 @@ class Index:
         self._ids_by_number = SortedList(sorted(items, key=number_of_id), number_of_id)
 
         self.version = sum(item.version for item in items.values()) % _VERSION_MODULUS
-        # The latest ctime. It stays when its item is removed.
+        # The latest ctime of all items, including items that were removed later.
         self.changed_at = max((item.changed_at for item in items.values()), default=0.0)
         self._cached_latest: str | None = None
 

@@ -76,9 +76,10 @@ def _normalize_authority(scheme: str, authority: str) -> str:
 
 def normalize_host(host: str) -> str:
     """Normalize a host with or without a port."""
-    encoded = _normalize_encoding(host.lower())
-    # Decoding `%41` may have added an `A`.
-    return _normalize_encoding(encoded.lower())
+    decoded = _normalize_encoding(host.lower())
+    lower = decoded.lower()  # `%41` was decoded to `A`.
+    # Lowering has also changed the remaining `%C3` to `%c3`, so encode them again.
+    return _normalize_encoding(lower)
 
 
 def _normalize_path(path: str) -> str:

@@ -62,8 +62,8 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
         self.request_size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # A client of the minimum speed would have sent these bytes by `due_at`. waitress
-            # counts a slower client as idle since then, and closes the connection.
+            # waitress closes connections whose last activity is long ago, so these bytes count
+            # as received when a client of the minimum speed would have sent them.
             due_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
             self.last_activity = min(time.time(), due_at)
         return result
