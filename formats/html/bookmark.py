@@ -40,7 +40,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
     date = date_html(entry.bookmark.created)
     notice = (
         '<div class="notice" role="alert" tabindex="-1">\n'
-        f"<p>You saved {link} on {date}. Here it is, with your new tags at the end. "
+        f"<p>You saved {link} on {date}. Here it is. New tags are at the end. "
         "Nothing changes until you save.</p>\n</div>\n"
     )
     notes = {}
