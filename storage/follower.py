@@ -161,7 +161,7 @@ class Follower:
             self._update_index([id])
 
     def _has_just_failed(self, id: str) -> bool:
-        """Return whether reading the file of this id failed a moment ago, and would fail again."""
+        """Return whether reading failed within RETRY_SECONDS, and the file has not changed."""
         failure = self._unreadable.get(id)
         if failure is None or failure.is_retry_due():
             return False
@@ -248,7 +248,7 @@ class Follower:
             item = self._read_tombstone(id) or self._read_bookmark(id)
         except files.ReadFailed as error:
             self._note_unreadable(id, error)
-            return self._last_item_unless_deleted(id)
+            return self._item_as_last_read(id)
         except (files.BadFile, Invalid) as error:
             self._note_invalid(id, error)
             return None
@@ -278,16 +278,16 @@ class Follower:
             return last
         return new_item(id, file)
 
-    def _last_item_unless_deleted(self, id: str) -> Item | None:
-        """Return the item of an unreadable file as it was last read.
+    def _item_as_last_read(self, id: str) -> Item | None:
+        """Return the last item of an unreadable file, or None if the bookmark was deleted.
 
         An unreadable bookmark stays in lists, because clients would delete their copies of a
         missing bookmark.
         """
         last = self.index.items.get(id)
         has_tombstone = os.path.lexists(self.folders.tombstones / (id + SUFFIX))
-        if has_tombstone and isinstance(last, Entry):
-            return None  # The unreadable file is the bookmark's new tombstone.
+        if isinstance(last, Entry) and has_tombstone:
+            return None
         return last
 
     def _note_ctime(self, ctime: float) -> None:

@@ -250,10 +250,14 @@ class Index:
                 del self._by_tag[tag]
 
     def _change_public(self, id: str, new: Item | None) -> None:
-        if new and not new.is_public:
+        is_private = new is not None and not new.is_public
+        if is_private:
             self.has_private_items = True
-            new = None  # The public index has no private items.
-        if self._cached_public is not None:
+        if self._cached_public is None:
+            return
+        if is_private:
+            self._cached_public.change(id, None)
+        else:
             self._cached_public.change(id, new)
 
 

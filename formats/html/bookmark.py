@@ -58,6 +58,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
 
 
 def _with_sent_tags(entry: Entry, sent: BookmarkForm) -> BookmarkForm:
+    """Return the form of a stored bookmark, with the sent tags behind its own."""
     form = sent.with_stored_values(entry)
     known_tags = set(map(fold, entry.bookmark.tags))
     tags = split_tags(form.text("tags"))

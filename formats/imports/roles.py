@@ -121,8 +121,9 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
     field = _FIELD_BY_DATE_ROLE.get(role)
     if field is None or _is_date_or_unknown(value):
         return False
-    # The value is a wrong date, which `read_fields` leaves out if another date is good.
-    return _is_date_or_unknown(fields.get(field, ""))
+    # In place of a wrong date, `read_fields` takes another date if there is a good one.
+    has_good_date = _is_date_or_unknown(fields.get(field, ""))
+    return has_good_date
 
 
 def _is_date_or_unknown(value: object) -> bool:
