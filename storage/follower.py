@@ -154,7 +154,10 @@ class Follower:
             )
 
     def read_again(self, id: str) -> None:
-        """Read the files of an id, even if no event names them."""
+        """Read the files of an id, even if no event names them.
+
+        A file that has just been unreadable is only read if it has changed.
+        """
         self._note_ctimes_of_folders()
         self._tombstone_files.look_for(id)
         if not self._has_just_failed(id):
@@ -171,15 +174,14 @@ class Follower:
 
     def _read_and_retry(self, ids: list[str]) -> None:
         for id, failure in self._unreadable.items():
-            if failure.is_retry_due():
-                ids.append(id)
+            if not failure.is_retry_due():
+                break  # The others failed later.
+            ids.append(id)
         self._update_index(ids)
 
     def _is_retry_due(self) -> bool:
-        if not self._unreadable:
-            return False
-        oldest_failure = next(iter(self._unreadable.values()))
-        return oldest_failure.is_retry_due()
+        failures = list(self._unreadable.values())  # Another thread may change the dictionary.
+        return bool(failures) and failures[0].is_retry_due()
 
     def _note_ctimes_of_folders(self) -> None:
         """Call this before reading files.

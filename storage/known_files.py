@@ -15,8 +15,6 @@ SUFFIX = ".json"
 _TIME_RESOLUTION_NS = 2_000_000_000
 # The signature of a file that must be read again. `hash` never returns -1.
 _UNKNOWN = -1
-# The signature of a file whose status the disk fails to return.
-_FAILING = -2
 
 
 class File(NamedTuple):
@@ -28,12 +26,13 @@ class File(NamedTuple):
 class KnownFiles:
     """The files `{id}.json` that have been seen in a folder.
 
-    A file's signature is made of its inode, size and times when the file was read.
+    A file's signature is made of its inode, size and times when the file was last read, or when
+    reading it failed. It is None if the disk could not even return the file's status.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._signatures: dict[str, int] = {}
+        self._signatures: dict[str, int | None] = {}
 
     def __contains__(self, id: str) -> bool:
         return id in self._signatures
@@ -53,14 +52,14 @@ class KnownFiles:
     def read(self, id: str) -> File | None:
         """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
         began_ns = time.time_ns()
-        self.expect(id)  # After an error, the file must be read again.
+        self.expect(id)  # After an error of the whole system, the file must be read again.
         try:
             content, status = files.read(self._path(id))
         except FileNotFoundError:
             del self._signatures[id]
             return None
         except files.ReadFailed:
-            self._signatures[id] = _current_signature(self._path(id))
+            self._signatures[id] = _signature_after_failure(self._path(id), began_ns)
             raise
         self._signatures[id] = _signature_after_reading(status, began_ns)
         return File(content, digest(content), status.st_ctime)
@@ -94,20 +93,27 @@ class KnownFiles:
                 self.expect(id)
 
 
-def _has_changed(path: str, signature: int, folder: int | None = None) -> bool:
+def _has_changed(path: str, signature: int | None, folder: int | None = None) -> bool:
+    """Compare a file with its signature. With `folder`, the path is relative to that folder."""
     if signature == _UNKNOWN:
         return True
-    return signature != _current_signature(path, folder)
-
-
-def _current_signature(path: str, folder: int | None = None) -> int:
     try:
         status = os.stat(path, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
+        return True
+    except OSError:
+        return signature is not None
+    return signature != _signature(status)
+
+
+def _signature_after_failure(path: str, began_ns: int) -> int | None:
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
         return _UNKNOWN
     except OSError:
-        return _FAILING
-    return _signature(status)
+        return None
+    return _signature_after_reading(status, began_ns)
 
 
 def _signature_after_reading(status: os.stat_result, began_ns: int) -> int:

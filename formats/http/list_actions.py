@@ -111,10 +111,12 @@ def respond_changed(
     request: Request, changes: ChangedBookmarks, site: Site, list_query: str | None
 ) -> Response:
     page = write_changed_bookmarks(changes, site, list_query)
+    problem = None
+    if changes.ended_by:
+        problem = problems.problem_of(request, changes.ended_by, site)  # Logs disk errors.
     if changes.done and not changes.unknown_count:
         return respond_page(page)
-    if changes.ended_by:
-        problem = problems.problem_of(request, changes.ended_by, site)
+    if problem:
         return respond_problem_page(page, problem)
     return respond_page(page, "412 Precondition Failed")
 

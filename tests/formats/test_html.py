@@ -491,13 +491,14 @@ def select_450(app):
 ])  # fmt: skip
 @pytest.mark.parametrize("do, participle", [("delete", "deleted"), ("add", "changed")])
 def test_a_page_says_what_an_error_in_a_later_batch_has_left_alone(
-    app, select_450, fail_batch, error, said, do, participle
+    app, select_450, fail_batch, error, said, do, participle, caplog
 ):
     fail_batch(2, error)
     page = app.post("/-/selected", [*select_450, ("do", do)], headers=PAGE, status=200).html
     assert page.h1.text == f"200 bookmarks {participle}"
     assert f"250 bookmarks left alone: {said}" in page.main.text
     assert "not known" not in page.main.text
+    assert (said in caplog.text) == (not isinstance(error, Busy))
     assert f"Unread {250 if do == 'delete' else 450}" in page.header.text
 
 

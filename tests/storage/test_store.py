@@ -288,6 +288,7 @@ def test_a_bookmark_that_was_read_stays_while_its_file_cannot_be_read(
     assert [titles(one) for one in each] == [{"a": "A", "b": "B"}] * 2
     fault = fail_to_open(errno.EIO, "a")
     os.utime(tmp_path / "bookmarks" / "a.json")
+    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
     for one in each:
         one.refresh()
         change_count = one.change_count
@@ -326,6 +327,7 @@ def test_an_unreadable_bookmark_stays_if_its_folder_is_moved_away_and_back(
 def test_an_unreadable_file_is_tried_again_once_a_second_or_when_it_changes(
     store, a, tmp_path, fail_to_open, monkeypatch, has_inotify
 ):
+    monkeypatch.setattr(known_files, "_TIME_RESOLUTION_NS", 0)  # Else new files are read again.
     if not has_inotify:
         monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
         store = Store(tmp_path)
@@ -355,6 +357,27 @@ def test_an_unreadable_file_is_tried_again_once_a_second_or_when_it_changes(
     fault.undo()
     file.unlink()
     assert titles(store) == {"b": "B"}
+
+
+def test_a_file_that_is_replaced_while_reading_it_fails_is_seen_by_the_next_request(
+    store, a, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(storage.watch, "INotify", raise_error(errno.EMFILE))
+    other = Store(tmp_path)
+    opened = os.open
+
+    def replace_and_fail(path, *arguments, **options):
+        if not str(path).endswith("/bookmarks/a.json"):
+            return opened(path, *arguments, **options)
+        monkeypatch.setattr(os, "open", opened)
+        put_bookmark(store, with_title(a, "New"), a)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "open", replace_and_fail)
+    with pytest.raises(Unreadable):
+        other.get("a")
+    assert other.get("a").bookmark.title == "New"
+    assert titles(other) == {"a": "New"}
 
 
 def test_a_repeated_deletion_is_durable_before_it_is_gone(store, a, tmp_path, monkeypatch, synced):
