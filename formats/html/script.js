@@ -458,9 +458,9 @@
 
   function tagCurrent() {
     if (!boxes(":checked").length) find(".list > .current [name=selected]")?.click();
-    if (!boxes(":checked").length) return;
+    if (!boxes(":checked").length) return boxes()[0]?.focus();
     if (find("#selected-tags")?.checkVisibility() === false) find("#tagging").showPopover();
-    find("#selected-tags")?.focus();
+    find("#selected-tags, #merged")?.focus();
   }
 
   // Escape closes what is open, leaves a form in which nothing was typed, or unchecks all.
@@ -480,7 +480,7 @@
     x: ["select", () => find(".list > .current [name=selected]")?.click()],
   };
   const KEYS = {
-    "/": ["search", () => find("#q").focus()],
+    "/": ["search", () => (find("#filter") || find("#q")).focus()],
     j: ["next bookmark", () => move(1)],
     k: ["previous bookmark", () => move(-1)],
     o: ["open in a new tab", () => findAll(".list > .current h2 a").forEach(({ href }) => open(href, "_blank", "noopener"))],

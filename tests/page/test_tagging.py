@@ -239,6 +239,22 @@ def test_an_unread_bookmark_is_marked_as_read_in_one_click(everywhere):
 
 # --- The page of tags ---
 
+def test_tags_are_filtered_and_merged_by_keyboard(each_browser):
+    browser = each_browser
+    for number, tag in enumerate(["web", "web-dev", "webdevel"]):
+        browser.post(f"https://{number}.example/", tags=[tag])
+    browser.open("/tags")
+    browser.press("/")
+    browser.leave(lambda: browser.press("dev", Keys.ENTER))
+    browser.find("h1").click()  # A browser may keep the focus in the field.
+    browser.press("t", Keys.SPACE, Keys.ESCAPE)
+    assert browser.all("[name=tag]:checked") == []
+    browser.press("t", Keys.SPACE, "t")
+    assert browser.focused.get_attribute("id") == "merged"
+    browser.leave(lambda: browser.press("devel", Keys.ESCAPE, Keys.ENTER))
+    assert "web-dev" in browser.find("main").text
+
+
 def test_several_tags_are_merged_after_a_question_with_their_numbers(everywhere):
     browser = everywhere
     for n, names in enumerate([["pyhton"], ["phyton", "x"], ["python"], ["python"]]):
