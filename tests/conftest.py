@@ -5,6 +5,7 @@ import functools
 import gc
 import http.server
 import itertools
+import json
 import os
 import platform
 import re
@@ -146,6 +147,12 @@ def lock_folder(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ob
     return lock_folder
 
 
+def write_file(data: Path, kind: str, id: str, **members: object) -> None:
+    """Write a file of `bookmarks` or `tombstones`, as another program does."""
+    (data / kind).mkdir(parents=True, exist_ok=True)
+    (data / kind / f"{id}.json").write_text(json.dumps({"id": id, **members}))
+
+
 class Service:
     def __init__(self, data: Path, *options: str, program=ROOT / "bookmarks.py", **environment):
         command = [sys.executable, str(program), "serve", "--data", str(data)]
@@ -213,6 +220,13 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 def without_inotify_warning(lines: Iterable[str]) -> list[str]:
     """Return the lines of a log, except that this user has no inotify instance left."""
     return [line for line in lines if "WARNING Without inotify" not in line]
+
+
+def inotify_instances() -> int:
+    """Return how many inotify instances this process has open."""
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    opened = [os.readlink(link) for link in links if os.path.lexists(link)]
+    return opened.count("anon_inode:inotify")
 
 
 def free_port() -> int:

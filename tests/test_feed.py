@@ -8,6 +8,8 @@ import feedparser
 import pytest
 from lxml import etree
 
+from tests.conftest import write_file
+
 ATOM = "{http://www.w3.org/2005/Atom}"
 DELETED = "{http://purl.org/atompub/tombstones/1.0}deleted-entry"
 GRAMMAR = Path(__file__).parent / "formats" / "atom.rng"
@@ -34,10 +36,6 @@ def read(app, grammar):
         return root
 
     return read
-
-
-def write_file(data, kind, id, **members):
-    (data / kind / f"{id}.json").write_text(json.dumps({"id": id, **members}))
 
 
 def write_bookmarks(data, count):

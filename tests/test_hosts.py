@@ -18,7 +18,7 @@ import bookmarks
 import formats.http.hosts
 from bookmarks import make_host_app
 from formats.http.failed_logins import MAX_LINES
-from tests.conftest import ROOT, documented_block, require_program
+from tests.conftest import ROOT, documented_block, inotify_instances, require_program
 from tests.storage.clients import ask
 
 A, B = "alice.example.com", "bob.example.com"
@@ -325,12 +325,6 @@ def test_a_replaced_folder_is_followed(hosts, root):
 
 
 # --- How many folders are open ---
-
-def inotify_instances():
-    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-    opened = [os.readlink(link) for link in links if os.path.lexists(link)]
-    return opened.count("anon_inode:inotify")
-
 
 @pytest.fixture
 def without_gc():

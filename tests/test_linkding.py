@@ -2,7 +2,6 @@
 
 import base64
 import errno
-import json
 import os
 from urllib.parse import quote
 
@@ -11,7 +10,7 @@ import pytest
 from formats.http import linkding
 from formats.http.linkding_shapes import LINKDING_VERSION
 from storage.numbers import number_of_id
-from tests.conftest import URI, documentation
+from tests.conftest import URI, documentation, write_file
 
 MEMBERS = {
     "id", "url", "title", "description", "notes", "web_archive_snapshot_url", "favicon_url",
@@ -326,10 +325,10 @@ def test_a_list_is_limited_to_unread_or_shared_bookmarks_or_to_others(app, post)
 
 def test_a_list_is_sorted(app, data):
     for id, created, modified in (("b", 1, 3), ("c", 2, 2), ("a", 3, 1)):
-        fields = {"id": id, "uri": f"https://{id}.example/", "title": id.upper()}
+        fields = {"uri": f"https://{id}.example/", "title": id.upper()}
         fields["created"] = f"2020-01-0{created}T00:00:00Z"
         fields["modified"] = f"2021-01-0{modified}T00:00:00Z"
-        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(fields))
+        write_file(data, "bookmarks", id, **fields)
     for name, order in (("added", "bca"), ("modified", "acb"), ("title", "abc")):
         for sort, ids in ((f"{name}_asc", order), (f"{name}_desc", order[::-1])):
             assert results(app, sort=sort) == [f"https://{id}.example/" for id in ids]

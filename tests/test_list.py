@@ -1,10 +1,11 @@
 """GET /: formats, order, filters and pages of the list."""
 
-import json
 import re
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import pytest
+
+from tests.conftest import write_file
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 MEDIA_TYPES = {
@@ -22,13 +23,10 @@ def ids(response):
 
 def write_files(data, count):
     """Write the files of bookmarks b0000, b0001 and so on, each created a second after the last."""
-    folder = data / "bookmarks"
-    folder.mkdir(parents=True, exist_ok=True)
     for n in range(count):
         created = f"2024-01-01T{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
-        bookmark = {"id": f"b{n:04}", "uri": f"https://example.com/{n}", "created": created}
-        bookmark |= {"title": f"Number {n}", "tags": ["even" if n % 2 == 0 else "odd"]}
-        (folder / f"b{n:04}.json").write_text(json.dumps(bookmark))
+        fields = {"uri": f"https://example.com/{n}", "title": f"Number {n}", "created": created}
+        write_file(data, "bookmarks", f"b{n:04}", tags=["odd" if n % 2 else "even"], **fields)
 
 
 @pytest.fixture

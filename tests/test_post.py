@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from storage.store import Store
+from tests.conftest import write_file
 
 URI = "https://a.example/"
 XBEL = """\
@@ -112,8 +113,7 @@ def test_an_update_ignores_the_dates_even_if_they_are_invalid(app, add, created)
 
 def test_the_oldest_of_several_bookmarks_with_the_uri_is_updated(app, data, run):
     for id, created in [("young", "2002-01-01T00:00:00Z"), ("old", "2001-01-01T00:00:00Z")]:
-        bookmark = {"id": id, "uri": URI, "title": id, "created": created}
-        (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
+        write_file(data, "bookmarks", id, uri=URI, title=id, created=created)
     assert [b["id"] for b in app.get("/", status=200).json] == ["young", "old"]
     response = app.post_json("/", {"uri": URI, "title": "Updated"}, status=200)
     assert response.json["id"] == "old"

@@ -17,6 +17,7 @@ import webtest
 
 import formats
 from formats.http import conditional
+from tests.conftest import write_file
 
 WHOLE = {"uri": "https://a.example/", "title": "A", "description": "Text", "tags": ["x"]}
 BODY = json.dumps(WHOLE | {"title": "New"}).encode()
@@ -342,12 +343,7 @@ def test_a_strong_tag_never_has_two_bodies_while_writers_write(app, a):
 
 # --- The validators of a list ---
 
-def write(path, **members):
-    path.write_text(json.dumps({"id": path.stem, **members}))
-
-
 def test_every_change_gives_a_list_a_new_tag(app, data):
-    folder = data / "bookmarks"
     old = "2001-01-01T00:00:00Z"
     changes = [
         lambda: None,
@@ -356,10 +352,10 @@ def test_every_change_gives_a_list_a_new_tag(app, data):
         lambda: app.post_json("/a", {"title": "New"}, status=200),
         lambda: app.put("/a/tags", b"y", content_type="text/plain", status=200),
         lambda: app.delete("/a", status=204),
-        lambda: write(folder / "c.json", uri="https://c.example/", created=old),
-        lambda: write(folder / "c.json", uri="https://d.example/", created=old),
-        lambda: (folder / "c.json").unlink(),
-        lambda: write(data / "tombstones" / "b.json", deleted=old),
+        lambda: write_file(data, "bookmarks", "c", uri="https://c.example/", created=old),
+        lambda: write_file(data, "bookmarks", "c", uri="https://d.example/", created=old),
+        lambda: (data / "bookmarks" / "c.json").unlink(),
+        lambda: write_file(data, "tombstones", "b", deleted=old),
     ]
     states = []
     for change in changes:

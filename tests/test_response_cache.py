@@ -14,6 +14,7 @@ from bookmarks import make_app
 from formats.http import cache
 from formats.http.cache import ResponseCache
 from formats.http.response import OK, Response
+from tests.conftest import write_file
 
 BROKEN = "{"
 PATHS = ("/", "/?tag=a", "/?tag=a&tag=b&limit=1", "/?q=x", "/feed", "/?format=html", "/?format=csv")
@@ -53,8 +54,7 @@ def delete_by_request(app, data, id, turn):
 
 def write_tombstone(app, data, id, turn):
     if turn % 7 == 0:
-        tombstone = {"id": id, "deleted": "2024-01-01T00:00:00Z"}
-        (data / "tombstones" / f"{id}.json").write_text(json.dumps(tombstone))
+        write_file(data, "tombstones", id, deleted="2024-01-01T00:00:00Z")
 
 
 def break_file(app, data, id, turn):

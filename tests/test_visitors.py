@@ -1,7 +1,6 @@
 """With public read, visitors get the responses of a folder without private bookmarks."""
 
 import itertools
-import json
 import re
 import shutil
 import time
@@ -16,6 +15,7 @@ import formats
 from bookmarks import ROUTERS, make_app, make_host_app
 from storage import follower
 from storage.bookmark import FIELDS
+from tests.conftest import write_file
 
 TOKEN = "0123456789-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -42,26 +42,18 @@ SOME_IDS = ["pub1", "zzone", DELETED, "zzgone", "zzbroken", "never"]
 
 
 def write(folder, id, fields):
-    (folder / "bookmarks").mkdir(parents=True, exist_ok=True)
-    record = {"id": id, "title": id, **WHEN, **fields}
-    (folder / "bookmarks" / f"{id}.json").write_text(json.dumps(record))
-
-
-def write_tombstone(folder, id, deleted, **members):
-    (folder / "tombstones").mkdir(parents=True, exist_ok=True)
-    document = {"id": id, "deleted": deleted, **members}
-    (folder / "tombstones" / f"{id}.json").write_text(json.dumps(document))
+    write_file(folder, "bookmarks", id, **{"title": id, **WHEN, **fields})
 
 
 def fill(folder, has_hidden):
     for id, fields in PUBLIC.items():
         write(folder, id, fields)
-    write_tombstone(folder, DELETED, "2020-03-03T03:03:03Z")
+    write_file(folder, "tombstones", DELETED, deleted="2020-03-03T03:03:03Z")
     if has_hidden:
         for id, fields in HIDDEN.items():
             texts = {"title": f"zztitle {id}", "description": f"zzdescription of {id}"}
             write(folder, id, texts | fields | SECRET_WHEN | {"zzunknown": "zzmember"})
-        write_tombstone(folder, "zzgone", "2023-07-06T05:04:03Z", private=True)
+        write_file(folder, "tombstones", "zzgone", deleted="2023-07-06T05:04:03Z", private=True)
         write(folder, "zzgone", HIDDEN["zzone"])
         (folder / "bookmarks" / "zzbroken.json").write_text('{"id": "zzbroken", "uri": "zzbad')
 

@@ -18,7 +18,13 @@ import pytest
 from webob import Request
 
 from bookmarks import make_app
-from tests.conftest import ROOT, require_program, without_inotify_warning
+from tests.conftest import (
+    ROOT,
+    inotify_instances,
+    require_program,
+    without_inotify_warning,
+    write_file,
+)
 
 JSON = "application/json"
 URI = "https://new.example/"
@@ -48,20 +54,16 @@ def call(app, method, path, body=b"", **headers):
     return int(status[:3]), dict(headers), content
 
 
-def write_file(data, id):
+def write_bookmark(data, id):
     fields = {"created": "2024-01-01T00:00:00Z", "title": "Ünïcode", "tags": ["a", "ü"]}
-    bookmark = {"id": id, "uri": f"https://{id}.example/", **fields}
-    (data / "bookmarks" / f"{id}.json").write_text(json.dumps(bookmark))
+    write_file(data, "bookmarks", id, uri=f"https://{id}.example/", **fields)
 
 
 @pytest.fixture
 def folder(data):
-    for kind in ("bookmarks", "tombstones"):
-        (data / kind).mkdir(parents=True)
-    write_file(data, "one")
+    write_bookmark(data, "one")
     (data / "bookmarks" / "broken.json").write_text("{")
-    tombstone = {"id": "gone", "deleted": "2024-01-02T00:00:00Z"}
-    (data / "tombstones" / "gone.json").write_text(json.dumps(tombstone))
+    write_file(data, "tombstones", "gone", deleted="2024-01-02T00:00:00Z")
     return data
 
 
@@ -75,7 +77,7 @@ READS = [
 @pytest.mark.parametrize("accepted", ["identity", "gzip"])
 def test_every_read_follows_pep_3333(folder, accepted):
     for number in range(120):
-        write_file(folder, f"b{number}")
+        write_bookmark(folder, f"b{number}")
     app, accept = make_app(folder), {"Accept_Encoding": accepted}
     page = call(app, "GET", "/?format=html")[2].decode()
     for path in [*READS, *re.findall(r'(?:href|src)="(/[a-z]+-[0-9a-f]+\.[a-z]+)"', page)]:
@@ -182,18 +184,13 @@ def test_a_server_that_leaves_out_what_may_be_empty_is_served(data):
 
 
 def test_a_closed_application_frees_its_inotify_instance_and_serves_again(data, inotify):
-    def instances():
-        links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-        opened = [os.readlink(link) for link in links if os.path.lexists(link)]
-        return opened.count("anon_inode:inotify")
-
     gc.collect()  # Applications of other tests.
-    before, app = instances(), make_app(data)
+    before, app = inotify_instances(), make_app(data)
     _, _, made = call(app, "POST", "/", {"uri": URI})
-    assert instances() == before + 1
+    assert inotify_instances() == before + 1
     app.close()
-    assert instances() == before
-    write_file(data, "by-hand")
+    assert inotify_instances() == before
+    write_bookmark(data, "by-hand")
     listed = json.loads(call(app, "GET", "/")[2])
     assert [each["id"] for each in listed] == [json.loads(made)["id"], "by-hand"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, documentation, free_port, until
+from tests.conftest import ROOT, documentation, free_port, until, write_file
 from tests.storage.clients import ask
 
 PAGE = documentation("embedding.md")
@@ -44,12 +44,9 @@ PROGRAMS = dict(zip(("Werkzeug", "WebOb", "Django"), blocks("python"), strict=Tr
 
 @pytest.fixture
 def site(tmp_path):
-    folder = tmp_path / "data" / "bookmarks"
-    folder.mkdir(parents=True)
     for number in range(COUNT):
-        fields = {"id": f"b{number}", "uri": f"https://example.com/{number}"}
-        bookmark = fields | {"created": "2024-01-01T00:00:00Z", "description": "x" * 500}
-        (folder / f"b{number}.json").write_text(json.dumps(bookmark))
+        fields = {"uri": f"https://example.com/{number}", "created": "2024-01-01T00:00:00Z"}
+        write_file(tmp_path / "data", "bookmarks", f"b{number}", description="x" * 500, **fields)
     return tmp_path
 
 

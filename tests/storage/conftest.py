@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 from clients import Server, service_of
 
+from storage.store import Store
 from tests.conftest import require_program, until
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def other(store: Store, tmp_path: Path) -> Store:
+    return Store(tmp_path)
 
 
 @pytest.fixture

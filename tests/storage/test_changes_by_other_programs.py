@@ -8,7 +8,7 @@ import sys
 import pytest
 from clients import Server, ask, put, service_of, titles, uri_of
 
-from tests.conftest import require_program
+from tests.conftest import require_program, write_file
 from tests.storage.conftest import emptied
 
 # The command on a system without free inotify instances.
@@ -61,11 +61,6 @@ def text_of(id, title):
     )
 
 
-def write_tombstone(folder, id):
-    folder.mkdir(exist_ok=True)
-    (folder / f"{id}.json").write_text(json.dumps({"id": id, "deleted": "2020-01-01T00:00:00Z"}))
-
-
 # --- One file ---
 
 @pytest.mark.parametrize("keeps_time", [False, True])
@@ -113,7 +108,7 @@ def test_an_added_and_a_removed_file_are_seen(address, data):
 
 
 def test_an_added_tombstone_hides_its_bookmark_and_a_removed_one_shows_it(address, data):
-    write_tombstone(data / "tombstones", "a")
+    write_file(data, "tombstones", "a", deleted="2020-01-01T00:00:00Z")
     assert ask(address, path="/a").status == 410
     assert titles(address) == {"b": "b", "c": "c"}
     (data / "tombstones" / "a.json").unlink()
@@ -137,7 +132,7 @@ def test_changes_by_git_and_rsync_are_seen(address, data, tmp_path, program):
     git(tmp_path, "clone", "-q", str(data), "clone")
     file_of(clone, "a").write_text(text_of("a", "New"))
     file_of(clone, "b").unlink()
-    write_tombstone(clone / "tombstones", "c")
+    write_file(clone, "tombstones", "c", deleted="2020-01-01T00:00:00Z")
     file_of(clone, "d").write_text(text_of("d", "d"))
     git(clone, "add", "--all")
     git(clone, "commit", "-q", "-m", "Second")

@@ -21,11 +21,6 @@ URI = "https://example.com/"
 OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
-
-
 def import_entries(store, *entries):
     numbered = [ImportedEntry(line, entry) for line, entry in enumerate(entries, 1)]
     report = Importer(store).import_all(numbered)

@@ -24,16 +24,6 @@ OLD = "2024-01-01T00:00:00Z"
 RENAME = {"tag": "old", "remove": "old", "add": "new"}
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
-
-
-@pytest.fixture
-def other(store, tmp_path):
-    return Store(tmp_path)
-
-
 def fill(store, count, tags=("old",)):
     for start in range(0, count, MAX_CHANGES):
         numbers = range(start, min(count, start + MAX_CHANGES))

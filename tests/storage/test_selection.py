@@ -5,12 +5,6 @@ from clients import delete_bookmark, put_bookmark
 
 from storage.bookmark import create, update
 from storage.query import parse_query
-from storage.store import Store
-
-
-@pytest.fixture
-def store(data):
-    return Store(data)
 
 
 def bookmark(id, **fields):

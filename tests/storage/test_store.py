@@ -57,16 +57,6 @@ def titles(store):
 
 
 @pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path)
-
-
-@pytest.fixture
-def other(store, tmp_path):
-    return Store(tmp_path)
-
-
-@pytest.fixture
 def a(store):
     return put_bookmark(store, bookmark("a", title="A"))
 

@@ -12,6 +12,7 @@ from storage import files, trash
 from storage.bookmark import clean, create, timestamp
 from storage.errors import Conflict, Full, Gone, NotFound, Unavailable, Unreadable
 from storage.store import Store
+from tests.conftest import write_file
 
 CREATED = "2020-01-01T00:00:00Z"
 DAY = 86_400
@@ -46,8 +47,7 @@ def delete(store, *ids, age=0.0):
 
 def write_tombstone(store, id, age):
     deleted = timestamp(time.time() - age * DAY)
-    file = path(store, id, "tombstones")
-    file.write_text(json.dumps({"id": id, "deleted": deleted}))
+    write_file(store._folder, "tombstones", id, deleted=deleted)
 
 
 def path(store, id, folder="bookmarks"):
@@ -167,8 +167,7 @@ def test_a_start_removes_all_expired_files_some_at_a_time(store, monkeypatch):
     fill(store, *ids)
     delete(store, *ids)
     for id in ids:  # All in one second.
-        tombstone = {"id": id, "deleted": CREATED}
-        path(store, id, "tombstones").write_text(json.dumps(tombstone))
+        write_file(store._folder, "tombstones", id, deleted=CREATED)
     assert kept(store) == []
     other = make(store._folder)
     fill(other, "new")
