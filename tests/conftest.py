@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ import webtest
 from bookmarks import ROUTES, main, make_app
 from formats.http import pages
 from storage.errors import StorageError
+from storage.store import Store
 from storage.transaction import Transaction
 
 ROOT = Path(__file__).parent.parent
@@ -113,6 +115,21 @@ def fail_batch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, StorageError],
         monkeypatch.setattr(Transaction, "publish", publish_or_fail)
 
     return fail_batch
+
+
+@pytest.fixture
+def before_transaction(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that makes another client act before the next transaction of a store."""
+
+    def before_transaction(store: Store, act: Callable[[], object]) -> None:
+        def act_and_begin() -> object:
+            monkeypatch.undo()
+            act()
+            return store.transaction()
+
+        monkeypatch.setattr(store, "transaction", act_and_begin)
+
+    return before_transaction
 
 
 @pytest.fixture
@@ -208,6 +225,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def cpu_seconds(service: Service) -> float:
     fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory(action: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

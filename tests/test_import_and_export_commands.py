@@ -8,7 +8,6 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 import termios
 from contextlib import suppress
 
@@ -19,22 +18,10 @@ from bookmarks import make_app
 from formats import LISTS_BY_NAME
 from formats.commands import EXPORT_SUFFIXES, write_file
 from tests.conftest import ROOT, without_inotify_warning
+from tests.storage.clients import COMMAND
+from tests.test_import_over_http import ENTRIES, NETSCAPE
 
 THREE_CREATED = "3 created, 0 updated, 0 unchanged, 0 ignored, 0 skipped\n"
-COMMAND = [sys.executable, str(ROOT / "bookmarks.py")]
-ENTRIES = [
-    {"uri": "https://example.com/?a=1&copy=2", "title": "One", "tags": ["a", "b c"]},
-    {"uri": "https://example.com/2", "title": "Zwei <&> ü", "description": "x\ny"},
-    {"uri": "https://example.com/3", "created": "2001-02-03T04:05:06Z"},
-]
-NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
-<DL><p>
-    <DT><A HREF="https://example.com/?a=1&copy=2" ADD_DATE="1" TAGS="a,b">One</A>
-    <DT><A HREF="place:sort=8">Recent</A>
-    <DT><A HREF="/relative">Lost</A>
-    <DT><A HREF="https://example.com/2">Two</A>
-</DL><p>
-"""
 
 
 @pytest.fixture
@@ -54,7 +41,7 @@ def empty(data):
 @pytest.mark.usefixtures("empty")
 def test_an_import_prints_its_numbers_and_each_skipped_entry(run, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.html").write_text(NETSCAPE)
+    (tmp_path / "one.html").write_bytes(NETSCAPE)
     (tmp_path / "two.txt").write_text("https://example.com/2\nhttps://example.com/4\n")
     output, messages = run("import", "one.html", "two.txt", data=data, status=1)
     assert output == "3 created, 0 updated, 1 unchanged, 1 ignored, 1 skipped\n"
@@ -98,7 +85,7 @@ def test_an_import_that_notes_or_ignores_entries_succeeds(run, data, tmp_path):
 
 
 def test_a_dry_run_says_what_would_be_and_creates_nothing(run, data, tmp_path):
-    (tmp_path / "one.html").write_text(NETSCAPE)
+    (tmp_path / "one.html").write_bytes(NETSCAPE)
     output, messages = run("import", "--dry-run", tmp_path / "one.html", data=data, status=1)
     assert not data.exists()
     assert messages.startswith(f"bookmarks: {data} would be a new data folder.\n")

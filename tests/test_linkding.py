@@ -186,16 +186,9 @@ def test_archiving_hides_a_bookmark_from_the_list(app, post):
 
 
 @pytest.fixture
-def delete_during_write(app, monkeypatch):
-    store = app.app.store
-
+def delete_during_write(app, before_transaction):
     def delete_during_write(path):
-        def delete_first():
-            monkeypatch.undo()
-            app.delete(path, status=204)
-            return store.transaction()
-
-        monkeypatch.setattr(store, "transaction", delete_first)
+        before_transaction(app.app.store, lambda: app.delete(path, status=204))
 
     return delete_during_write
 

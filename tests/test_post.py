@@ -6,7 +6,6 @@ from datetime import datetime
 
 import pytest
 
-from storage.store import Store
 from tests.conftest import write_file
 
 URI = "https://a.example/"
@@ -248,17 +247,12 @@ def test_another_media_type_is_415_and_names_where_files_go(app):
         assert "A file of bookmarks goes to POST /-/import." in response.json["detail"]
 
 
-def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(app, data, monkeypatch):
+def test_a_bookmark_that_is_deleted_during_its_update_is_created_anew(
+    app, client, before_transaction
+):
     deleted = app.post_json("/", {"uri": URI, "title": "Old"}).json
-    store, other = app.app.store, Store(data)
-
-    def delete_first():
-        monkeypatch.undo()
-        with other.transaction() as folder:
-            folder.delete(folder.get(deleted["id"]))
-        return store.transaction()
-
-    monkeypatch.setattr(store, "transaction", delete_first)
+    other = client()
+    before_transaction(app.app.store, lambda: other.delete(f"/{deleted['id']}", status=204))
     created = app.post_json("/", {"uri": URI, "title": "New"}, status=201).json
     assert created["id"] != deleted["id"]
     assert only(app) == created

@@ -5,7 +5,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-import bookmarks
 from storage.errors import Busy
 from storage.numbers import number_of_id
 
@@ -292,44 +291,34 @@ def test_a_client_of_linkding_reads_how_many_were_changed_before_an_error(app, m
     assert error == {"detail": "200 bookmarks changed. Another writer has held the lock."}
 
 
-def test_the_command_prints_how_many_were_changed_before_an_error(many, data, capsys):
-    with pytest.raises(SystemExit) as exit:
-        bookmarks.main(["tag", "--data", str(data), "--tag", "a", "--add", "new"])
-    assert capsys.readouterr().out == "450 matched, 200 changed, 0 unchanged, 0 failed\n"
-    assert str(exit.value) == "bookmarks: Another writer has held the lock."
+def test_the_command_prints_how_many_were_changed_before_an_error(many, data, run):
+    output, message = run("tag", "--tag", "a", "--add", "new", data=data, status=1)
+    assert output == "450 matched, 200 changed, 0 unchanged, 0 failed\n"
+    assert message == "bookmarks: Another writer has held the lock.\n"
 
 
-@pytest.fixture
-def run(data, capsys):
-    def run(*arguments):
-        status = bookmarks.main(["tag", "--data", str(data), *arguments])
-        return status, *capsys.readouterr()
-
-    return run
-
-
-def test_the_command_changes_tags_and_exits_1_if_it_fails(run, add, tags_of):
+def test_the_command_changes_tags_and_exits_1_if_it_fails(run, add, data, tags_of):
     arguments = ("--tag", "a", "--tag", "B", "--q", "one", "--remove", "b", "--remove", "c")
     changed = "1 matched, 1 changed, 0 unchanged, 0 failed\n"
     for status in (["--dry-run"], []):
-        printed = run(*arguments, "--add", "x y", "--add", "z", *status)
-        assert printed == (0, f"would be: {changed}" if status else changed, "")
+        printed = run("tag", *arguments, "--add", "x y", "--add", "z", *status, data=data)
+        assert printed == (f"would be: {changed}" if status else changed, "")
         assert (tags_of() == BEFORE) == bool(status)
     assert tags_of() == BEFORE | {"1": ["a", "x y", "z"]}
     id = add("x:5", tags=["d", *(f"t{n}" for n in range(99))])["id"]
-    status, output, messages = run("--tag", "d", "--add", "x")
-    assert (status, output) == (1, "2 matched, 1 changed, 0 unchanged, 1 failed\n")
+    output, messages = run("tag", "--tag", "d", "--add", "x", data=data, status=1)
+    assert output == "2 matched, 1 changed, 0 unchanged, 1 failed\n"
     assert messages == f"{id}: tags must not be more than 100, but are 101\n"
 
 
-def test_the_command_refuses_what_breaks_a_rule(run, tags_of):
-    for arguments, message in (
+def test_the_command_refuses_what_breaks_a_rule(run, data, tags_of):
+    for arguments, stated in (
         (["--add", "x"], "tag or q is required, to select the bookmarks to change"),
         (["--q", "!one", "--add", "x"], "q cannot be used: There is no !one."),
         (["--tag", "a", "--add", "x,y"], "add must not contain a tag with the character U+002C"),
-        (["--tag", "a", "--data", "/missing"], "there is no folder /missing/bookmarks."),
     ):
-        with pytest.raises(SystemExit) as exit:
-            run(*arguments)
-        assert str(exit.value).startswith(f"bookmarks: {message}")
+        _, message = run("tag", *arguments, data=data, status=1)
+        assert message.startswith(f"bookmarks: {stated}")
+    _, message = run("tag", "--tag", "a", data="/missing", status=1)
+    assert message.startswith("bookmarks: there is no folder /missing/bookmarks.")
     assert tags_of() == BEFORE

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-import tracemalloc
 from collections import deque
 from contextlib import suppress
 
@@ -14,7 +13,7 @@ from formats.http.request import MAX_JSON_VALUES_WITHOUT_OBJECT, limit_json
 from formats.imports import FILE_READERS, csv
 from storage.errors import Malformed
 from storage.nesting import is_too_deep
-from tests.conftest import ROOT, until
+from tests.conftest import ROOT, peak_memory, until
 
 # The parts that are repeated behind the beginning of a file.
 REPETITIONS = {
@@ -108,16 +107,6 @@ def test_a_line_or_record_takes_memory_of_a_few_times_its_size(format, begin, pa
 
 def memory_to_read(format, data):
     return peak_memory(lambda: deque(FILE_READERS[format](data), maxlen=0))
-
-
-def peak_memory(action):
-    tracemalloc.start()
-    try:
-        action()
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    return peak
 
 
 @pytest.mark.parametrize("part", [b'"":[[]],', b'""[]{}'])

@@ -90,6 +90,13 @@ def ask(address: str, method: str = "GET", path: str = "/", body=None, **headers
         connection.close()
 
 
+def ask_within(seconds: float, *request, **options) -> Response:
+    start = time.monotonic()
+    response = ask(*request, **options)
+    assert time.monotonic() - start < seconds, request
+    return response
+
+
 def put_body(uri: str, title: str = "", description: str = "", tags: Sequence[str] = ()):
     return {"uri": uri, "title": title, "description": description, "tags": list(tags)}
 

@@ -3,7 +3,6 @@
 import errno
 import os
 import time
-import tracemalloc
 from functools import partial
 
 import pytest
@@ -16,6 +15,7 @@ from storage.check import check
 from storage.errors import Full, Unavailable
 from storage.importer import ImportedEntry, Importer
 from storage.store import Store
+from tests.conftest import peak_memory
 
 URI = "https://example.com/"
 OLD, NEW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
@@ -209,17 +209,11 @@ def test_only_the_bookmark_that_cannot_be_written_is_skipped(store, tmp_path):
     assert skipped[0][:2] == (6, "x:big") and "larger than" in skipped[0][2]
 
 
-def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_noted(store, monkeypatch):
+def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_noted(store, before_transaction):
     import_entries(store, {"uri": URI, "tags": ["a"]})
-
-    def update_and_begin():
-        monkeypatch.undo()
-        entry = store.holder(URI)
-        tags = tuple(f"t{n}" for n in range(99))
-        put_bookmark(store, create({"uri": URI, "tags": tags}, entry.bookmark.id), entry)
-        return store.transaction()
-
-    monkeypatch.setattr(store, "transaction", update_and_begin)
+    entry = store.holder(URI)
+    full = create({"uri": URI, "tags": tuple(f"t{n}" for n in range(99))}, entry.bookmark.id)
+    before_transaction(store, lambda: put_bookmark(store, full, entry))
     numbers, noted = import_entries(store, {"uri": URI, "tags": ["b", "c"]}, {"uri": f"{URI}2"})
     assert numbers == (1, 1, 0, 0)
     assert noted[0][0] == 1 and "together with the stored tags" in noted[0][2]
@@ -228,10 +222,5 @@ def test_an_entry_with_too_many_tags_after_a_concurrent_update_is_noted(store, m
 def test_many_entries_of_one_uri_take_bounded_memory(store):
     fields = ({"uri": URI, "tags": [f"t{n % 90}"]} for n in range(10 * MAX_CHANGES))
     entries = (ImportedEntry(n, each) for n, each in enumerate(fields))
-    tracemalloc.start()
-    try:
-        report = Importer(store).import_all(entries)
-        assert tracemalloc.get_traced_memory()[1] < 4_000_000
-    finally:
-        tracemalloc.stop()
-    assert report.created == 1
+    assert peak_memory(lambda: Importer(store).import_all(entries)) < 4_000_000
+    assert len(bookmarks_of(store)) == 1

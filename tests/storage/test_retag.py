@@ -45,19 +45,6 @@ def numbers(report):
     return report.matched, report.changed, report.unchanged, len(report.failed)
 
 
-@pytest.fixture
-def meanwhile(monkeypatch, store):
-    def meanwhile(act):
-        def act_and_begin():
-            monkeypatch.undo()
-            act()
-            return store.transaction()
-
-        monkeypatch.setattr(store, "transaction", act_and_begin)
-
-    return meanwhile
-
-
 def set_fields(store, id, **fields):
     entry = store.get(id)
     put_bookmark(store, update(entry.bookmark, clean(fields)), entry)
@@ -70,9 +57,11 @@ def set_fields(store, id, **fields):
     ({"tags": ["mine"]}, ("mine",)),
     ({"title": "other"}, ("old",)),
 ])  # fmt: skip
-def test_what_another_client_changes_meanwhile_stays(store, other, meanwhile, theirs, tags):
+def test_what_another_client_changes_meanwhile_stays(
+    store, other, before_transaction, theirs, tags
+):
     fill(store, 2)
-    meanwhile(lambda: set_fields(other, "b1", **theirs))
+    before_transaction(store, lambda: set_fields(other, "b1", **theirs))
     count = 2 if "new" in tags else 1
     assert numbers(change(store, RENAME | {"q": "-other"})) == (2, count, 2 - count, 0)
     changed = bookmarks(store)
@@ -80,19 +69,19 @@ def test_what_another_client_changes_meanwhile_stays(store, other, meanwhile, th
     assert changed["b1"].title == theirs.get("title", "x:1")
 
 
-def test_a_bookmark_that_is_deleted_meanwhile_is_reported(store, other, meanwhile):
+def test_a_bookmark_that_is_deleted_meanwhile_is_reported(store, other, before_transaction):
     fill(store, 2)
-    meanwhile(lambda: delete_bookmark(other, other.get("b1")))
+    before_transaction(store, lambda: delete_bookmark(other, other.get("b1")))
     report = change(store, RENAME)
     assert numbers(report) == (2, 1, 0, 1)
     assert report.failed[0].id == "b1"
     assert report.failed[0].reason.startswith("The bookmark b1 was deleted at ")
 
 
-def test_a_file_that_becomes_unreadable_is_reported_and_kept(store, tmp_path, meanwhile):
+def test_a_file_that_becomes_unreadable_is_reported_and_kept(store, tmp_path, before_transaction):
     fill(store, 2)
     file = tmp_path / "bookmarks" / "b1.json"
-    meanwhile(lambda: file.write_text("{"))
+    before_transaction(store, lambda: file.write_text("{"))
     report = change(store, RENAME)
     assert numbers(report) == (2, 1, 0, 1)
     assert "The file of bookmark b1 cannot be used" in report.failed[0].reason
