@@ -54,6 +54,8 @@ def test_one_of_a_group_is_kept_with_the_tags_of_the_others(app, add):
     assert page.text.count(">Keep, delete 2 others<") == 3
     suggested = [item["id"] for item in page.html.select(".list li") if "Suggested" in item.text]
     assert suggested == [f"b-{kept}"]  # The shortest address with https.
+    marks = [[mark.text for mark in item.select("mark")] for item in page.html.select(".list li")]
+    assert marks == [["http://"], ["https://"], ["https://www."]]
     page = app.post(*keep(app, kept), headers=PAGE, status=200)
     assert "2 bookmarks deleted" in page.text
     (left,) = app.get("/").json
@@ -71,6 +73,22 @@ def test_nothing_is_deleted_if_one_of_a_group_has_changed(app, add):
     page = app.post(*form, headers=PAGE, status=412)
     assert "Newer" in page.text
     assert len(app.get("/").json) == 2
+
+
+def test_only_what_differs_in_a_group_is_marked(app, add):
+    add("https://a.example/x")
+    add("https://a.example/x/")
+    add("HTTPS://A.example:443/x?utm_source=y")
+    page = app.get("/-/similar", headers=PAGE, status=200).html
+    assert [mark.text for mark in page.select(".list mark")] == ["/"]
+
+
+@pytest.mark.parametrize("uris", [("http://#a", "https://#b"), ("http:///", "https:///")])
+def test_addresses_of_which_nothing_is_left_to_compare_are_shown(app, add, uris):
+    for uri in uris:
+        add(uri)
+    page = app.get("/-/similar", headers=PAGE, status=200).html
+    assert [link.text for link in page.select(".list h2")] == list(uris)
 
 
 @pytest.mark.parametrize("others", ["", "KEPT", " ".join(f"a{n}" for n in range(60))])

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from formats.html import editor
-from formats.html.editor import UNREAD, BookmarkForm, FormParts
+from formats.html.editor import BookmarkForm, FormParts
 from formats.html.frame import e, write_page
 from formats.html.parts import date_html, host_html, title_link
 from formats.listing import Site, View, with_query
-from storage.bookmark import fold, fold_tag, split_tags
+from storage.bookmark import fold, split_tags
 from storage.index import Entry
 
 
@@ -73,8 +73,6 @@ def _values_html(entry: Entry, site: Site) -> str:
     description = e(bookmark.description).replace("\n", "<br>\n")
     tags = ""
     for tag in bookmark.tags:
-        if fold_tag(tag) == UNREAD:  # The owner's mark.
-            continue
         address = e(with_query(f"{site.path}/", [("tag", tag)]))
         tags += f'<a href="{address}">{e(tag)}</a> '
     return (

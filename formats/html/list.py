@@ -216,8 +216,7 @@ class _ItemWriter:
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        is_marked = UNREAD in entry.tags and not self._is_visitor
-        unread = " class=unread" if is_marked else ""
+        unread = " class=unread" if self._is_marked_unread(entry) else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
@@ -233,10 +232,14 @@ class _ItemWriter:
         actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)
-        # In place of the tag `unread`, CSS shows a dot to the owner, and nothing to visitors.
-        shown_tags = [tag for tag in entry.bookmark.tags if fold_tag(tag) != UNREAD]
+        shown_tags: Sequence[str] = entry.bookmark.tags
+        if self._is_marked_unread(entry):  # CSS shows a dot in place of this tag.
+            shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
         return f'{actions}{host} {date} <span class=tags>{tags}</span>'
+
+    def _is_marked_unread(self, entry: Entry) -> bool:
+        return UNREAD in entry.tags and not self._is_visitor
 
     def _host_link(self, uri: str) -> str:
         host = host_of(uri)
@@ -384,9 +387,7 @@ def _most_used_tags(listing: Listing) -> str:
     for tag, count in counts:
         if fold_tag(tag) in selected_tags:
             continue
-        is_marked = fold_tag(tag) == UNREAD
-        if is_marked and listing.site.is_visitor:
-            continue
+        is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
         items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
     return items
 

@@ -1,6 +1,7 @@
 """The page of bookmarks whose addresses differ only a little."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from formats.html import frame
 from formats.html.editor import shown_version
@@ -16,13 +17,12 @@ MAX_MEMBERS_SHOWN = 50
 
 
 def write_similar(groups: Sequence[Group], site: Site) -> str:
-    items = []
-    versions = []
+    items: list[str] = []
+    versions: list[str] = []
     for group in groups[:_MAX_GROUPS_SHOWN]:
         members = group[:MAX_MEMBERS_SHOWN]
-        for entry in members:
-            items.append(_item(entry, members, site))
-            versions.append(shown_version(entry))
+        items += _write_group(members, site)
+        versions += map(shown_version, members)
     if groups:
         total = frame.number_of(len(groups), "group")
         text = (
@@ -44,76 +44,111 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     )
 
 
-def _item(entry: Entry, members: Group, site: Site) -> str:
+class _Differences(NamedTuple):
+    """What is different in the uris of a group: all that is before and after their key."""
+
+    key: str
+    begins: set[str]
+    ends: set[str]
+
+
+def _write_group(members: Group, site: Site) -> list[str]:
+    differences = _find_differences(members)
+    suggested = min(members, key=_distance_from_plain_address)
+    items = []
+    for entry in members:
+        heading = ""
+        if entry is members[0]:
+            heading = _group_heading(members, differences.key)
+        suggestion = ""
+        if entry is suggested:
+            suggestion = " <em>Suggested</em>"
+        others = [other.bookmark.id for other in members if other is not entry]
+        address = _address(entry.bookmark.uri, differences)
+        keep = _keep_button(entry, others, bool(suggestion), site)
+        items.append(_item(entry, heading, address, suggestion, keep, site))
+    return items
+
+
+def _item(
+    entry: Entry, heading: str, address: str, suggestion: str, keep: str, site: Site
+) -> str:
     bookmark = entry.bookmark
-    path = e(site.path)
     css_class = ""
-    group_heading = ""
-    if entry is members[0]:
+    if heading:
         css_class = ' class="first"'
-        group_heading = _group_heading(members)
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
-    if entry is _suggested(members):
-        title += " <em>Suggested</em>"
-    address = _address(bookmark.uri, members)
-    keep = _keep_button(entry, members, path)
+    edit = f'<a href="{e(site.path)}/{bookmark.id}">Edit</a>'
     date = date_html(bookmark.created)
     tags = e(" ".join([f"#{tag}" for tag in bookmark.tags]))
     return f"""\
 <li id="b-{bookmark.id}"{css_class}>
-{group_heading}<h2 dir="ltr">{address}</h2>
-<p dir="auto">{title}</p>
-<p class="meta"><span class="actions">{keep} <a href="{path}/{bookmark.id}">Edit</a></span>\
+{heading}<h2 dir="ltr">{address}</h2>
+<p dir="auto">{title}{suggestion}</p>
+<p class="meta"><span class="actions">{keep} {edit}</span>\
 {date} <span class="tags">{tags}</span></p>
 </li>
 """
 
 
-def _group_heading(members: Group) -> str:
+def _group_heading(members: Group, key: str) -> str:
     number = frame.number_of_bookmarks(len(members))
-    common_part = e(cut(similar_key(members[0].bookmark.uri), MAX_URI_CHARACTERS))
+    common_part = e(cut(key, MAX_URI_CHARACTERS))
     return f'<p class="hint">{number} of <strong dir="ltr">{common_part}</strong></p>\n'
 
 
-def _keep_button(entry: Entry, members: Group, path: str) -> str:
-    others = [other.bookmark.id for other in members if other is not entry]
+def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: Site) -> str:
     ids = " ".join(others)
     style = ""
-    if entry is _suggested(members):
+    if is_suggested:
         style = ' class="suggested"'
-    attributes = f'formaction="{path}/-/keep/{entry.bookmark.id}" name="others" value="{ids}"'
+    action = f"{e(site.path)}/-/keep/{entry.bookmark.id}"
+    attributes = f'formaction="{action}" name="others" value="{ids}"'
     deleted = "the other"
     if len(others) > 1:
         deleted = f"{len(others)} others"
     return f'<button form="many"{style} {attributes}>Keep, delete {deleted}</button>'
 
 
-def _suggested(members: Group) -> Entry:
-    """Return the bookmark with the shortest address, if possible with https."""
-    def distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
-        uri = entry.bookmark.uri
-        return not uri.startswith("https:"), len(uri)
-
-    return min(members, key=distance_from_plain_address)
+def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
+    """Return a key that is lowest for a short uri with https."""
+    uri = entry.bookmark.uri
+    return not uri.lower().startswith("https:"), len(uri)
 
 
-def _address(uri: str, members: Group) -> str:
+def _find_differences(members: Group) -> _Differences:
+    key = similar_key(members[0].bookmark.uri)
+    differences = _Differences(key, set(), set())
+    for entry in members:
+        begin, common, end = _split_at_key(entry.bookmark.uri, key)
+        if common:
+            differences.begins.add(begin)
+            differences.ends.add(end)
+    return differences
+
+
+def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
+    """Return what is before the key, the key, and what is after it.
+
+    The key is normalized, so a uri may not have it as it is. Then the second text is empty.
+    """
+    shown_uri = cut(uri, MAX_URI_CHARACTERS)
+    if not key:
+        return shown_uri, "", ""
+    return shown_uri.partition(key)
+
+
+def _address(uri: str, differences: _Differences) -> str:
     """Return a link to a uri, with marks where the uris of the group differ."""
-    begin, common, end = _parts(uri)
-    parts_of_members = [_parts(member.bookmark.uri) for member in members]
-    begins = {other_begin for other_begin, _, _ in parts_of_members}
-    ends = {other_end for _, _, other_end in parts_of_members}
-    html = _mark_different(begin, begins) + e(common) + _mark_different(end, ends)
+    begin, common, end = _split_at_key(uri, differences.key)
+    html = e(begin)
+    if common:
+        html = _mark_different(begin, differences.begins)
+        html += e(common)
+        html += _mark_different(end, differences.ends)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
-
-
-def _parts(uri: str) -> tuple[str, str, str]:
-    """Return what is before the part that similar uris share, that part, and what is after it."""
-    shown_uri = cut(uri, MAX_URI_CHARACTERS)
-    before, common, after = shown_uri.partition(similar_key(uri))
-    return before, common, after
 
 
 def _mark_different(text: str, texts_of_group: set[str]) -> str:

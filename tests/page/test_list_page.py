@@ -490,6 +490,36 @@ def test_on_a_phone_the_place_in_the_list_is_beside_the_links_to_the_next_pages(
         assert max(middles) - min(middles) <= 2
 
 
+@pytest.mark.parametrize("width", [768, 1280, 1600, 1920])
+def test_with_a_mouse_each_action_of_a_row_can_be_clicked(browser, filled, width):
+    browser.use_screen(width)
+    browser.open()
+    number = len(browser.all(".list > li"))
+    for item in range(1, 7):
+        row = f".list > li:nth-child({item})"
+        heading = browser.find(f"{row} h2")
+        ActionChains(browser.driver, 0).move_to_element(heading).perform()
+        script = """
+            const { x, y, width, height } = arguments[0].getBoundingClientRect();
+            return document.elementFromPoint(x + width / 2, y + height / 2) === arguments[0]
+                && document.elementFromPoint(x + width - 1, y + height / 2) === arguments[0]"""
+        for control in browser.all(f"{row} .actions > *"):
+            if control.is_displayed():
+                assert browser.driver.execute_script(script, control), control.text
+    assert number > 6
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_the_dates_are_one_column_at_the_end_of_the_first_line(browser, filled, width):
+    browser.post("https://a.example/", title="T", tags=[f"longer tag {n}" for n in range(9)])
+    browser.use_screen(width)
+    browser.open()
+    ends = {right(time) for time in browser.all(".list li:dir(ltr) time")}
+    assert max(ends) - min(ends) <= 1
+    host, time = browser.find(".list .meta > a"), browser.find(".list time")
+    assert abs(host.rect["y"] - time.rect["y"]) <= 2
+
+
 @pytest.mark.parametrize("width, list_width", [(1280, 832), (1920, 960)])
 def test_lines_of_a_description_have_at_most_85_characters(browser, width, list_width):
     browser.use_screen(width)
