@@ -184,10 +184,9 @@ class Follower:
         return bool(failures) and failures[0].is_retry_due()
 
     def _note_ctimes_of_folders(self) -> None:
-        """Call this before reading files.
+        """Let `state` follow the ctimes of the folders. Call this before reading files.
 
-        If a file changes while it is read, its folder gets a later ctime than the noted one.
-        The next call notes that ctime, which changes `state`.
+        A change while files are read gives a folder a later ctime, which the next call notes.
         """
         bookmarks, tombstones = self.folders
         with files.translate_disk_errors(_READ_PROBLEM):
