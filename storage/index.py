@@ -210,11 +210,14 @@ class Index:
             self._remove(id, old)
         if new:
             self._add(id, new)
+        if new and not old:
+            self._ids_by_number.add(id)
+        if old and not new:
+            self._ids_by_number.remove(id)
         self._change_public(id, new)
 
     def _add(self, id: str, item: Item) -> None:
         self.items[id] = item
-        self._ids_by_number.add(id)
         # The version is the sum of all items' versions, so one change needs one addition.
         self.version = (self.version + item.version) % _VERSION_MODULUS
         self.changed_at = max(self.changed_at, item.changed_at)
@@ -231,7 +234,6 @@ class Index:
 
     def _remove(self, id: str, item: Item) -> None:
         del self.items[id]
-        self._ids_by_number.remove(id)
         self.version = (self.version - item.version) % _VERSION_MODULUS
         if item.modified == self._cached_latest:
             self._cached_latest = None

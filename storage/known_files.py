@@ -26,13 +26,14 @@ class File(NamedTuple):
 class KnownFiles:
     """The files `{id}.json` that have been seen in a folder.
 
-    A file's signature is made of its inode, size and times when the file was last read, or when
-    reading it failed. It is None if the disk could not even return the file's status.
+    A file's signature is made of its inode, size and times when the file was last read, or
+    before reading it failed. It is None if the disk could not even return the file's status.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._signatures: dict[str, int | None] = {}
+        self._unreadable: set[str] = set()
 
     def __contains__(self, id: str) -> bool:
         return id in self._signatures
@@ -52,15 +53,22 @@ class KnownFiles:
     def read(self, id: str) -> File | None:
         """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
         began_ns = time.time_ns()
+        signature_before: int | None = _UNKNOWN
+        # Only another attempt at an unreadable file takes the time to get its status first.
+        if id in self._unreadable:
+            signature_before = _current_signature(self._path(id))
         self.expect(id)  # After an error of the whole system, the file must be read again.
         try:
             content, status = files.read(self._path(id))
         except FileNotFoundError:
             del self._signatures[id]
+            self._unreadable.discard(id)
             return None
         except files.ReadFailed:
-            self._signatures[id] = _signature_after_failure(self._path(id), began_ns)
+            self._signatures[id] = signature_before
+            self._unreadable.add(id)
             raise
+        self._unreadable.discard(id)
         self._signatures[id] = _signature_after_reading(status, began_ns)
         return File(content, digest(content), status.st_ctime)
 
@@ -97,23 +105,17 @@ def _has_changed(path: str, signature: int | None, folder: int | None = None) ->
     """Compare a file with its signature. With `folder`, the path is relative to that folder."""
     if signature == _UNKNOWN:
         return True
+    return signature != _current_signature(path, folder)
+
+
+def _current_signature(path: str, folder: int | None = None) -> int | None:
     try:
         status = os.stat(path, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return signature is not None
-    return signature != _signature(status)
-
-
-def _signature_after_failure(path: str, began_ns: int) -> int | None:
-    try:
-        status = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
         return _UNKNOWN
     except OSError:
         return None
-    return _signature_after_reading(status, began_ns)
+    return _signature(status)
 
 
 def _signature_after_reading(status: os.stat_result, began_ns: int) -> int:

@@ -102,7 +102,7 @@ class _NotAnExpression(BadQuery):
 
 
 def parse_search(text: str, keywords: Keywords = KEYWORDS) -> Search | None:
-    """Parse an expression. If the text breaks the grammar, search for each of its words.
+    """Parse an expression. If the text breaks the grammar, search for all of its words.
 
     Raises BadQuery for too many terms.
     """

@@ -95,7 +95,8 @@ class Trash:
             return
         last_sort_key = expired[-1].sort_key
         count = _count_up_to(last_sort_key, tombstones)
-        # Set this before removing: if that fails, the next write must not try these files again.
+        # Files that cannot be removed are skipped until the service is restarted, so that
+        # not every write tries again.
         self._progress = _Progress(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:

@@ -58,7 +58,7 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def find_header(lines: _NumberedLines) -> str:
-    """Return the first line. Skip blank lines and Excel's `sep=;`."""
+    """Return the first line that is neither blank nor Excel's `sep=;`."""
     for _, line in lines:
         if not line.isspace() and not line.lower().startswith("sep="):
             return line
