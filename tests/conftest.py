@@ -277,11 +277,15 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def require_program(*programs: str) -> None:
-    """Skip the test if one of the programs is missing. In CI, which installs all, fail instead."""
-    if missing := [program for program in programs if shutil.which(program) is None]:
+def skip_without(*missing: str) -> None:
+    """Skip the test if something is missing. In CI, which installs all, fail instead."""
+    if missing:
         assert "CI" not in os.environ, "needs " + ", ".join(missing)
         pytest.skip("needs " + ", ".join(missing))
+
+
+def require_program(*programs: str) -> None:
+    skip_without(*[program for program in programs if shutil.which(program) is None])
 
 
 def interpreters() -> dict[str, str]:

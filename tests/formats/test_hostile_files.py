@@ -45,11 +45,11 @@ def assert_readable(format, data):
         assert str(error)
 
 
-def mutate(data, chance):
+def mutate(data, chance, parts=PARTS):
     for _ in range(chance.randint(1, 6)):
         start = chance.randrange(len(data) + 1)
         end = min(len(data), start + chance.choice([0, 1, 1, 2, 9, 99]))
-        part = chance.choice([*PARTS, data[start:end] * 2, b"", chance.randbytes(3)])
+        part = chance.choice([*parts, data[start:end] * 2, b"", chance.randbytes(3)])
         data = data[:start] + part + data[end:]
     return data
 

@@ -52,18 +52,6 @@ def test_the_fields_of_this_services_own_objects_are_kept_as_they_are(more):
     assert read(json.dumps([fields, fields])) == [("[0]", fields, ""), ("[1]", fields, "")]
 
 
-@pytest.mark.parametrize("more, fields", [
-    ({"stars": 5, "private": True, "id": 7}, {"tags": ["private"]}),
-    ({"tags": "x, y"}, {"tags": ["x", "y"]}),
-    ({"created": 1704164645, "id": "7"}, {"created": "2024-01-02T03:04:05Z"}),
-    ({"created": "1704164645"}, {"created": "2024-01-02T03:04:05Z"}),
-    ({"modified": "2 Jan 2024 03:04:05 GMT"}, {"modified": "2024-01-02T03:04:05Z"}),
-    ({"created": "never"}, {"created": "never"}),
-])  # fmt: skip
-def test_an_object_of_another_program_may_have_the_member_uri(more, fields):
-    assert read(json.dumps([{"uri": "a:b"} | more])) == [("[0]", {"uri": "a:b"} | fields, "")]
-
-
 def test_the_path_of_an_object_of_objects_has_its_names():
     windows = {"1": {"2": {"url": "a:1"}}, "x\n\ud800": {"y" * 99: {"url": "a:2"}}}
     entries = read(json.dumps([{"windows": windows}]))
@@ -152,6 +140,25 @@ CREATED = {"created": CREATED_AND_MODIFIED["created"]}
         {"url": "a:b", "tags": ["x"], "private": True, "created": DATES[0], "updated": ""},
         {"tags": ["x", "private"], **CREATED},
     ),
+    # Programs that have the member `uri`, too.
+    ({"uri": "a:b", "stars": 5, "private": True, "id": 7}, {"tags": ["private"]}),
+    ({"uri": "a:b", "tags": "x, y"}, {"tags": ["x", "y"]}),
+    ({"uri": "a:b", "created": 1704164645, "id": "7"}, {"created": "2024-01-02T03:04:05Z"}),
+    ({"uri": "a:b", "created": "1704164645"}, {"created": "2024-01-02T03:04:05Z"}),
+    ({"uri": "a:b", "modified": "2 Jan 2024 03:04:05 GMT"}, {"modified": "2024-01-02T03:04:05Z"}),
+    ({"uri": "a:b", "created": "never"}, {"created": "never"}),
+    # Flags and states have one tag for one meaning.
+    ({"url": "a:b", "is_starred": 1, "is_archived": 0}, {"tags": ["starred"]}),
+    ({"url": "a:b", "favorite": True, "archived": True}, {"tags": ["starred", "archived"]}),
+    ({"url": "a:b", "status": "unread", "tags": ["x"]}, {"tags": ["x", "unread"]}),
+    ({"url": "a:b", "state": "Archived"}, {"tags": ["archived"]}),
+    ({"url": "a:b", "state": "SUCCEEDED", "location": "Paris"}, {}),
+    ({"url": "a:b", "read": False}, {"tags": ["unread"]}),
+    ({"url": "a:b", "read": True}, {}),
+    ({"url": "a:b", "Location": "later", "unread": True}, {"tags": ["unread"]}),
+    ({"url": "a:b", "shared": True}, {"tags": ["shared"]}),
+    ({"url": "a:b", "shared": "yes"}, {}),
+    ({"url": "a:b", "shared": "no"}, {"tags": ["private"]}),
 ])  # fmt: skip
 def test_members_of_other_programs_are_known_by_their_names(value, fields):
     assert read(json.dumps([value])) == [("[0]", {"uri": "a:b"} | fields, "")]
@@ -180,17 +187,16 @@ def test_a_value_that_is_no_date_is_kept_for_the_report(name, field, value):
     assert entry.fields["created"] == "2024-01-02T03:04:05Z"
 
 
-def test_a_valid_date_is_preferred_and_a_time_may_be_a_duration():
-    (entry,) = read(json.dumps([{"url": "a:b", "created": "never", "date": 1704164645}]))
-    assert entry.fields["created"] == "2024-01-02T03:04:05Z"
-    assert not_read([{"url": "a:b", "time": 225}]) == {"time": 1}
-
-
 def test_a_wrong_date_is_not_read_beside_a_valid_one_or_else_kept_for_the_report():
     entry = {"url": "a:b", "saved": True, "time": "noon"}
     assert not_read([entry | {"created": "2024-01-01"}]) == {"saved": 1, "time": 1}
     assert not_read([entry]) == not_read([{"url": "a:b", "saved": 12.0}]) == {}
-    assert read(json.dumps([{"url": "a:b", "time": "noon"}]))[0].fields["created"] == "noon"
+    assert not_read([{"url": "a:b", "time": 225}]) == {"time": 1}  # A duration.
+    for dates, created in (
+        ({"time": "noon"}, "noon"),
+        ({"created": "never", "date": 1704164645}, "2024-01-02T03:04:05Z"),
+    ):
+        assert read(json.dumps([{"url": "a:b"} | dates]))[0].fields["created"] == created
 
 
 def test_an_unknown_date_is_no_date():
@@ -333,24 +339,6 @@ def test_folders_that_name_each_other_as_their_parents_end():
     document = {"bookmarks": [{"url": "a:b", "lists": [1]}], "lists": folders}
     (entry,) = read(json.dumps(document))
     assert set(entry.fields["tags"]) == {"A", "B"}
-
-
-@pytest.mark.parametrize("value, tags", [
-    ({"is_starred": 1, "is_archived": 0}, ["starred"]),
-    ({"favorite": True, "archived": True}, ["starred", "archived"]),
-    ({"status": "unread", "tags": ["x"]}, ["x", "unread"]),
-    ({"state": "Archived"}, ["archived"]),
-    ({"state": "SUCCEEDED", "location": "Paris"}, None),
-    ({"read": False}, ["unread"]),
-    ({"read": True}, None),
-    ({"Location": "later", "unread": True}, ["unread"]),
-    ({"shared": True}, ["shared"]),
-    ({"shared": "yes"}, None),
-    ({"shared": "no"}, ["private"]),
-])  # fmt: skip
-def test_flags_and_states_have_one_tag_for_one_meaning(value, tags):
-    (entry,) = read(json.dumps([{"url": "a:b"} | value]))
-    assert entry.fields.get("tags") == tags
 
 
 # --- Reading: folders ---

@@ -27,7 +27,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.conftest import until, website
+from tests.conftest import skip_without, until, website
 
 # Chromium without windows, toolbars and dialogs, which needs half of the CPU time.
 SHELL = shutil.which("chromium-headless-shell")
@@ -151,17 +151,13 @@ class Browser:
 
 
 def require_chromium() -> None:
-    """Skip the test without Chromium and its driver. In CI, which installs both, fail instead."""
     if not CHROMIUM or not DRIVER:
-        assert "CI" not in os.environ, "needs chromium and chromedriver"
-        pytest.skip("needs chromium and chromedriver")
+        skip_without("chromium", "chromedriver")
 
 
 def require_firefox() -> None:
-    """Skip the test without Firefox. In CI, which installs it, fail instead."""
     if not FIREFOX:
-        assert "CI" not in os.environ, "needs Firefox"
-        pytest.skip("needs Firefox")
+        skip_without("Firefox")
 
 
 def chromium_options(profile: Path, *more: str) -> webdriver.ChromeOptions:

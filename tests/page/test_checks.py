@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import urllib.error
 import urllib.parse
@@ -14,7 +13,7 @@ import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
-from tests.conftest import Service
+from tests.conftest import Service, require_program, skip_without
 
 # The folder in which npm has installed axe-core and vnu-jar, as `.ci/run` does.
 MODULES = Path(os.environ.get("BOOKMARKS_NODE_MODULES", "node_modules"))
@@ -26,13 +25,9 @@ IMPORTED = b"uri,title\nnone,x\nhttps://in.example/,y\n"
 
 
 def require_files(*files):
-    """Skip the test if a checker is missing, but fail in CI."""
-    missing = [file.name for file in files if not file.exists()]
-    if NU in files and not shutil.which("java"):
-        missing.append("java")
-    if missing:
-        assert "CI" not in os.environ, f"needs {missing}"
-        pytest.skip("needs " + ", ".join(missing))
+    skip_without(*[file.name for file in files if not file.exists()])
+    if NU in files:
+        require_program("java")
 
 
 def send(address, method="GET", form=None, file=None):

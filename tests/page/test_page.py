@@ -6,13 +6,8 @@ import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
-
-@pytest.fixture
-def post(browser):
-    return browser.post
-
-
 # --- With and without JavaScript ---
+
 
 def test_the_first_bookmark_can_be_added_on_the_start_page(either):
     either.open()
@@ -136,11 +131,11 @@ LONG = [
 
 
 @pytest.mark.parametrize("width", [320, 360, 2560])
-def test_no_page_is_wider_than_the_screen(browser, post, width):
+def test_no_page_is_wider_than_the_screen(browser, width):
     browser.use_screen(width, 700)
     paths = ["/", "/?q=nothing", "/-/add?uri=", "/?tag=" + "t" * 255]
     require_narrow(browser, width)
-    paths += [f"/{post(**bookmark)['id']}" for bookmark in LONG]
+    paths += [f"/{browser.post(**bookmark)['id']}" for bookmark in LONG]
     for path in paths:
         browser.open(path)
         require_narrow(browser, width)

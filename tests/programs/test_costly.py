@@ -85,19 +85,3 @@ def test_searches_whose_words_are_marked_take_no_lasting_memory(serve):
         q = "+or+".join(["x:y", *(f"{n}{'x' * 30}{word}" for word in range(99))])
         assert b"<mark>" in ask(service.address, path=f"/?q={q}", Accept="text/html").body
     assert memory_of(service) - before < 20_000_000  # A cache of patterns kept 1.5 GB.
-
-
-def test_the_length_of_a_search_and_of_tags_is_limited(app, add):
-    add(tags=["x"])
-    long, half = "x" * 4096, "é" * 2048  # Each has 4,096 bytes.
-    for path in ("/", "/?format=html", "/feed"):
-        for names in ("q", "tag"):
-            app.get(path, {names: half}, status=200)
-            for value in (f"{long}x", f"{half}x"):
-                assert "4,096" in app.get(path, {names: value}, status=400).text
-        pairs = [("tag", f"{n}{long[1:]}") for n in range(4)]
-        app.get(path, pairs, status=200)
-        assert "16,384" in app.get(path, [*pairs, ("q", "x")], status=400).text
-    app.get("/", {"uri": f"x:{long}"}, status=200)
-    app.get("/api/bookmarks/", {"q": long}, status=200)
-    assert "4,096" in app.get("/api/bookmarks/", {"q": f"{long}x"}, status=400).text

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bookmarks import main
-from tests.conftest import require_program, until
+from tests.conftest import require_program, skip_without, until
 
 CHROMIUM_DEFAULTS = Path("/etc/chromium/master_preferences")
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
@@ -47,12 +47,6 @@ BROWSER_URIS = {
     HOSTILE: "https://b.example/?q=%3C&%3E%22%27#%3C%3E",
     ENCODED: "https://c.example/%D7%A9%D7%9C%D7%95%D7%9D/%C3%BC?q=%F0%9F%98%80",
 }
-
-
-def require(missing):
-    if missing:
-        assert "CI" not in os.environ, f"needs {missing}"
-        pytest.skip("needs " + ", ".join(missing))
 
 
 def seconds(timestamp):
@@ -111,7 +105,8 @@ FIREFOX_DISABLED = [
 
 @pytest.fixture
 def firefox(file, stored, run, tmp_path):
-    require(["Firefox"] if FIREFOX is None else [])
+    if FIREFOX is None:
+        skip_without("Firefox")
     profile = tmp_path / "profile"
     profile.mkdir()
     settings = dict.fromkeys(FIREFOX_DISABLED, False)
@@ -178,7 +173,8 @@ def read_firefox(places):
 
 def test_chromium_imports_addresses_titles_and_creation_dates(file, stored, run, tmp_path):
     """Chromium ignores tags, descriptions, `modified`, and dates up to the first second of 1970."""
-    require([] if CHROMIUM_DEFAULTS.exists() else [str(CHROMIUM_DEFAULTS)])
+    if not CHROMIUM_DEFAULTS.exists():
+        skip_without(str(CHROMIUM_DEFAULTS))
     require_program("chromium", "unshare", "mount")
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("needs the right to mount")
@@ -232,7 +228,8 @@ def test_shaarli_imports_everything_but_the_modification_date(file, stored, tmp_
     It takes the first second of 1970 for an unknown date, and splits a single tag at its spaces.
     """
     require_program("php")
-    require([] if SHAARLI.exists() else [SHAARLI.parent.name])
+    if not SHAARLI.exists():
+        skip_without(SHAARLI.parent.name)
     before = int(time.time())
     command = ["php", "-d", "display_errors=stderr", "-r", PHP, "--", str(SHAARLI)]
     command += [str(tmp_path / "logs"), str(file)]

@@ -1,7 +1,6 @@
 """Slow clients must not hold the threads, memory or descriptors of the real command."""
 
 import contextlib
-import json
 import re
 import resource
 import socket
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, free_port, until
+from tests.conftest import ROOT, free_port, until, write_file
 
 MIB = 1024 * 1024
 HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
@@ -56,11 +55,9 @@ def resident_bytes(service):
 
 
 def fill(data, count, size):
-    (data / "bookmarks").mkdir(parents=True)
     for n in range(count):
-        bookmark = {"id": f"b{n}", "uri": f"x:{n}", "created": "2024-01-01T00:00:00Z"}
-        text = json.dumps(bookmark | {"description": "x" * size})
-        (data / "bookmarks" / f"b{n}.json").write_text(text)
+        fields = {"uri": f"x:{n}", "created": "2024-01-01T00:00:00Z", "description": "x" * size}
+        write_file(data, "bookmarks", f"b{n}", **fields)
 
 
 @pytest.mark.parametrize("start", [HEAD, BODY, b""], ids=["headers", "bodies", "nothing"])

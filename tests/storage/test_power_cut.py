@@ -24,16 +24,7 @@ from clients import (
     titles,
     uri_of,
 )
-from test_trash import (
-    delete_work,
-    erase_work,
-    expire_work,
-    make,
-    require_nothing_lost,
-    restore_work,
-    run_killed,
-    with_work,
-)
+from test_trash import WORK, make, require_nothing_lost, run_killed, with_work
 
 from tests.conftest import until
 
@@ -128,7 +119,7 @@ def test_a_write_whose_folder_is_synced_too_late_is_not_acknowledged(
 
 @pytest.mark.parametrize(
     ("disk", "work"),
-    [("ext4", delete_work), ("xfs", restore_work), ("ext4", erase_work), ("xfs", expire_work)],
+    [("ext4", "delete"), ("xfs", "restore"), ("ext4", "erase"), ("xfs", "expire")],
     indirect=["disk"],
 )
 def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work):
@@ -139,7 +130,7 @@ def test_a_power_cut_between_any_two_steps_of_the_trash_loses_nothing(disk, work
         folder = disk.path / f"{step}"
         with_work(folder)
         os.sync()
-        is_cut = run_killed(step, lambda folder=folder: work(make(folder)))
+        is_cut = run_killed(step, lambda folder=folder: WORK[work](make(folder)))
         cut_power(disk)
         disk.unmount()
         disk.mount()
