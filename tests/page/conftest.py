@@ -247,7 +247,7 @@ def firefox_browser(firefox: Any, service: Any) -> Iterator[Browser]:
 
 
 @pytest.fixture(params=["Chromium", "Firefox"])
-def each_browser(request: pytest.FixtureRequest) -> Browser:
+def each(request: pytest.FixtureRequest) -> Browser:
     name = {"Chromium": "browser", "Firefox": "firefox_browser"}[request.param]
     return request.getfixturevalue(name)
 

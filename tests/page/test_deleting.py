@@ -43,106 +43,100 @@ def press_delete(browser, number=0):
 # --- Deleting and putting back ---
 
 def test_a_deleted_bookmark_can_be_put_back(everywhere):
-    browser = everywhere
-    browser.post_samples()
-    (old,) = browser.stored("q=combobox")
-    browser.open(LIST)
-    notice = press_delete(browser)
+    everywhere.post_samples()
+    (old,) = everywhere.stored("q=combobox")
+    everywhere.open(LIST)
+    notice = press_delete(everywhere)
     assert notice.text.startswith("Deleted:") and ON_LIST[0] in notice.text
-    assert browser.stored("q=combobox") == []
-    browser.find(".notice button").click()
-    browser.wait(lambda: browser.titles() == ON_LIST)
-    (new,) = browser.stored("q=combobox")
+    assert everywhere.stored("q=combobox") == []
+    everywhere.find(".notice button").click()
+    everywhere.wait(lambda: everywhere.titles() == ON_LIST)
+    (new,) = everywhere.stored("q=combobox")
     assert fields(new) == fields(old)
     assert new["id"] != old["id"] and new["modified"] > old["modified"]
-    assert path_and_query(browser) == LIST and browser.titles() == ON_LIST
+    assert path_and_query(everywhere) == LIST and everywhere.titles() == ON_LIST
 
 
 def test_the_notice_of_a_deletion_has_the_focus(everywhere):
-    browser = everywhere
-    browser.post_samples()
-    browser.open()
-    notice = press_delete(browser, 1)
-    browser.wait(lambda: browser.focused == browser.find(".notice"))
-    assert notice.get_property("role") == "alert" and SAMPLES[1][1] in browser.focused.text
-    browser.press(Keys.TAB)
-    assert browser.focused.text == "Put it back"
+    everywhere.post_samples()
+    everywhere.open()
+    notice = press_delete(everywhere, 1)
+    everywhere.wait(lambda: everywhere.focused == everywhere.find(".notice"))
+    assert notice.get_property("role") == "alert" and SAMPLES[1][1] in everywhere.focused.text
+    everywhere.press(Keys.TAB)
+    assert everywhere.focused.text == "Put it back"
 
 
 def test_what_is_saved_again_is_not_put_back(everywhere):
-    browser = everywhere
-    browser.expect(409)
-    browser.post("https://a.example/", title="Old", tags=["x"])
-    browser.open("/?tag=x")
-    press_delete(browser)
-    new = browser.post("https://a.example/", title="New", tags=["y"])
-    browser.find(".notice button").click()
+    everywhere.expect(409)
+    everywhere.post("https://a.example/", title="Old", tags=["x"])
+    everywhere.open("/?tag=x")
+    press_delete(everywhere)
+    new = everywhere.post("https://a.example/", title="New", tags=["y"])
+    everywhere.find(".notice button").click()
     text = "Not put back, because it is saved again: New"
-    browser.wait(lambda: any(text in notice.text for notice in browser.all(".notice")))
-    browser.leave(browser.link("New").click)
-    assert path_and_query(browser) == f"/{new['id']}" and browser.stored() == [new]
+    everywhere.wait(lambda: any(text in notice.text for notice in everywhere.all(".notice")))
+    everywhere.leave(everywhere.link("New").click)
+    assert path_and_query(everywhere) == f"/{new['id']}" and everywhere.stored() == [new]
 
 
 def test_deleted_bookmarks_are_put_back_and_erased_in_the_trash(everywhere):
-    browser = everywhere
     for number in range(3):
-        id = browser.post(f"https://{number}.example/", title=f"T{number}")["id"]
-        urlopen(Request(f"{browser.address}/{id}", method="DELETE"))
-    browser.open("/-/trash")
-    assert browser.all("[formaction*=unread]") == []
-    browser.wait(lambda: sorted(browser.titles()) == ["T0", "T1", "T2"])
-    first = browser.titles()[0]
-    browser.find(".list .actions button").click()
-    browser.wait(lambda: first not in browser.titles() and len(browser.titles()) == 2)
-    assert [b["title"] for b in browser.stored()] == [first]
-    second = browser.titles()[0]
-    if browser.find(".select").is_displayed():  # On touch screens.
-        browser.find(".select").click()
-    browser.find(".list [name=selected]").click()
-    browser.find(".bar .wrong").click()
-    browser.wait(lambda: second not in browser.titles() and len(browser.titles()) == 1)
-    assert "1 bookmark deleted for good." in browser.find(".saved").text
-    assert path_and_query(browser).partition("?")[0] == "/-/trash"
+        id = everywhere.post(f"https://{number}.example/", title=f"T{number}")["id"]
+        urlopen(Request(f"{everywhere.address}/{id}", method="DELETE"))
+    everywhere.open("/-/trash")
+    assert everywhere.all("[formaction*=unread]") == []
+    everywhere.wait(lambda: sorted(everywhere.titles()) == ["T0", "T1", "T2"])
+    first = everywhere.titles()[0]
+    everywhere.find(".list .actions button").click()
+    everywhere.wait(lambda: first not in everywhere.titles() and len(everywhere.titles()) == 2)
+    assert [b["title"] for b in everywhere.stored()] == [first]
+    second = everywhere.titles()[0]
+    if everywhere.find(".select").is_displayed():  # On touch screens.
+        everywhere.find(".select").click()
+    everywhere.find(".list [name=selected]").click()
+    everywhere.find(".bar .wrong").click()
+    everywhere.wait(lambda: second not in everywhere.titles() and len(everywhere.titles()) == 1)
+    assert "1 bookmark deleted for good." in everywhere.find(".saved").text
+    assert path_and_query(everywhere).partition("?")[0] == "/-/trash"
 
 
-def test_the_list_shows_the_notice_in_place_of_the_bookmark(each_browser):
-    browser = each_browser
-    browser.post_samples()
-    browser.open()
-    titles = browser.titles()
-    press_delete(browser, 1)
-    browser.wait(lambda: len(browser.titles()) == len(titles) - 1)
-    press_delete(browser, 1)
-    browser.wait(lambda: len(browser.all(".notice")) == 2)
-    assert [deleted.text for deleted in browser.all(".notice strong")] == titles[1:3]
-    browser.wait(lambda: browser.find(".total").text == "10 bookmarks")
-    assert browser.titles() == [titles[0], *titles[3:]]
-    browser.press("j", "j")
-    assert browser.focused.text == "Put it back"
-    browser.press(Keys.ENTER)
-    browser.wait(lambda: browser.titles() == [*titles[:2], *titles[3:]])
-    assert len(browser.stored()) == len(SAMPLES) - 1
-    assert browser.focused.text == titles[1]
+def test_the_list_shows_the_notice_in_place_of_the_bookmark(each):
+    each.post_samples()
+    each.open()
+    titles = each.titles()
+    press_delete(each, 1)
+    each.wait(lambda: len(each.titles()) == len(titles) - 1)
+    press_delete(each, 1)
+    each.wait(lambda: len(each.all(".notice")) == 2)
+    assert [deleted.text for deleted in each.all(".notice strong")] == titles[1:3]
+    each.wait(lambda: each.find(".total").text == "10 bookmarks")
+    assert each.titles() == [titles[0], *titles[3:]]
+    each.press("j", "j")
+    assert each.focused.text == "Put it back"
+    each.press(Keys.ENTER)
+    each.wait(lambda: each.titles() == [*titles[:2], *titles[3:]])
+    assert len(each.stored()) == len(SAMPLES) - 1
+    assert each.focused.text == titles[1]
 
 
-def test_each_of_several_deletions_can_be_put_back_in_place(each_browser):
-    browser = each_browser
-    browser.post_samples()
-    browser.open()
-    titles = browser.titles()
+def test_each_of_several_deletions_can_be_put_back_in_place(each):
+    each.post_samples()
+    each.open()
+    titles = each.titles()
     for number in range(5):
-        press_delete(browser)
-        browser.wait(lambda count=number + 1: len(browser.all(".notice")) == count)
-        browser.wait(lambda count=number + 1: len(browser.titles()) == len(titles) - count)
-    assert browser.titles() == titles[5:]
+        press_delete(each)
+        each.wait(lambda count=number + 1: len(each.all(".notice")) == count)
+        each.wait(lambda count=number + 1: len(each.titles()) == len(titles) - count)
+    assert each.titles() == titles[5:]
     for number in (3, 0, 4, 1, 2):
         text = titles[number]
-        texts = [notice.text for notice in browser.all(".notice")]
+        texts = [notice.text for notice in each.all(".notice")]
         (place,) = [n for n, notice in enumerate(texts) if text in notice]
-        browser.all(".notice button")[place].click()
-        browser.wait(lambda text=text: text in browser.titles())
-    assert browser.titles() == titles
-    assert len(browser.stored()) == len(SAMPLES)
+        each.all(".notice button")[place].click()
+        each.wait(lambda text=text: text in each.titles())
+    assert each.titles() == titles
+    assert len(each.stored()) == len(SAMPLES)
 
 
 def test_a_notice_is_no_higher_than_the_item_and_moves_nothing(browser, filled):
@@ -191,20 +185,19 @@ def test_a_button_of_the_list_is_named_after_its_bookmark(browser, filled):
 # --- Old pages ---
 
 def test_a_bookmark_that_has_changed_is_not_deleted(everywhere):
-    browser = everywhere
-    browser.expect(412)
-    id = browser.post("https://a.example/", title="Old", tags=["x"])["id"]
-    browser.open("/?tag=x")
-    new = browser.post("https://a.example/", f"/{id}", title="New", description="Added")
-    notice = press_delete(browser)
+    everywhere.expect(412)
+    id = everywhere.post("https://a.example/", title="Old", tags=["x"])["id"]
+    everywhere.open("/?tag=x")
+    new = everywhere.post("https://a.example/", f"/{id}", title="New", description="Added")
+    notice = press_delete(everywhere)
     assert "left alone" in notice.text and "New" in notice.text and "Added" in notice.text
-    assert browser.stored() == [new]
-    in_place = browser.titles()
+    assert everywhere.stored() == [new]
+    in_place = everywhere.titles()
     assert in_place in ([], ["Old"])  # Without the script, the notice is a page of its own.
-    browser.leave(browser.find(".notice .delete button").click)
-    assert "New a.example" in browser.find(".notice").text and browser.stored() == []
-    browser.leave(browser.link("Back to the list").click)
-    assert path_and_query(browser) == "/?tag=x"
+    everywhere.leave(everywhere.find(".notice .delete button").click)
+    assert "New a.example" in everywhere.find(".notice").text and everywhere.stored() == []
+    everywhere.leave(everywhere.link("Back to the list").click)
+    assert path_and_query(everywhere) == "/?tag=x"
 
 
 def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser, filled):
@@ -225,17 +218,16 @@ def test_a_list_that_back_shows_does_not_act_on_a_bookmark_that_is_gone(browser,
 
 @pytest.mark.parametrize("way", ["Save", "Cancel"])
 def test_saving_and_canceling_lead_back_to_the_list(everywhere, way):
-    browser = everywhere
-    browser.post_samples()
-    browser.open(LIST)
-    browser.leave(browser.all(".actions a")[1].click)
+    everywhere.post_samples()
+    everywhere.open(LIST)
+    everywhere.leave(everywhere.all(".actions a")[1].click)
     title = ON_LIST[1] if way == "Cancel" else "Changed"
-    browser.fill(title="Changed")
-    buttons = browser.all(".editor .buttons > *")
-    browser.leave(next(button for button in buttons if button.text == way).click)
-    assert path_and_query(browser) == LIST
-    assert browser.titles() == [ON_LIST[0], title]
-    assert browser.find(".list > :target h2").text == title
+    everywhere.fill(title="Changed")
+    buttons = everywhere.all(".editor .buttons > *")
+    everywhere.leave(next(button for button in buttons if button.text == way).click)
+    assert path_and_query(everywhere) == LIST
+    assert everywhere.titles() == [ON_LIST[0], title]
+    assert everywhere.find(".list > :target h2").text == title
 
 
 def test_the_way_back_outlasts_errors_and_conflicts(either):
@@ -254,18 +246,17 @@ def test_the_way_back_outlasts_errors_and_conflicts(either):
     assert path_and_query(either) == "/?tag=x" and either.titles() == ["Mine"]
 
 
-def test_a_saved_form_says_so_once(each_browser):
-    browser = each_browser
-    browser.post_samples()
-    browser.open(LIST)
-    browser.leave(browser.find(".actions a").click)
-    browser.leave(browser.find(".editor .primary").click)
-    browser.wait(lambda: browser.find(".list > :target .saved").text == "Saved.")
-    browser.leave(browser.driver.refresh)
-    assert browser.titles() and browser.all(".saved") == []
-    browser.leave(browser.find(".actions a").click)
-    browser.leave(browser.link("Cancel").click)
-    assert browser.titles() and browser.all(".saved") == []
+def test_a_saved_form_says_so_once(each):
+    each.post_samples()
+    each.open(LIST)
+    each.leave(each.find(".actions a").click)
+    each.leave(each.find(".editor .primary").click)
+    each.wait(lambda: each.find(".list > :target .saved").text == "Saved.")
+    each.leave(each.driver.refresh)
+    assert each.titles() and each.all(".saved") == []
+    each.leave(each.find(".actions a").click)
+    each.leave(each.link("Cancel").click)
+    assert each.titles() and each.all(".saved") == []
 
 
 def test_a_saved_bookmark_that_is_not_on_the_list_is_linked(browser, filled):
@@ -278,19 +269,18 @@ def test_a_saved_bookmark_that_is_not_on_the_list_is_linked(browser, filled):
     assert browser.find("h1").text == "New"
 
 
-def test_the_list_goes_on_where_a_saved_bookmark_was(each_browser):
-    browser = each_browser
+def test_the_list_goes_on_where_a_saved_bookmark_was(each):
     for n in range(40):
-        browser.post(f"https://{n}.example/", title=f"T{n:02}", description="Line\n" * 9)
-    browser.open("/?q=!untagged")
+        each.post(f"https://{n}.example/", title=f"T{n:02}", description="Line\n" * 9)
+    each.open("/?q=!untagged")
     for number in range(20, 22):
-        position = browser.titles().index(f"T{39 - number}")
-        browser.leave(browser.all(".list .actions a")[position].click)
-        browser.fill(tags="done")
-        browser.leave(browser.find(".editor .primary").click)
-        browser.wait(lambda: browser.find(".list .saved").text == "Saved. Show it")
-        assert browser.driver.execute_script("return scrollY") > 500
-        browser.press("j")
-        assert browser.focused.text == f"T{38 - number}"
-    browser.leave(browser.driver.refresh)
-    assert browser.all(".saved") == []
+        position = each.titles().index(f"T{39 - number}")
+        each.leave(each.all(".list .actions a")[position].click)
+        each.fill(tags="done")
+        each.leave(each.find(".editor .primary").click)
+        each.wait(lambda: each.find(".list .saved").text == "Saved. Show it")
+        assert each.driver.execute_script("return scrollY") > 500
+        each.press("j")
+        assert each.focused.text == f"T{38 - number}"
+    each.leave(each.driver.refresh)
+    assert each.all(".saved") == []

@@ -8,10 +8,10 @@ OFFLINE = ".*(ERR_INTERNET_DISCONNECTED|icon from the Manifest)"
 
 
 @pytest.fixture
-def known(each_browser):
+def known(each):
     for number, tags in enumerate([["python"], ["python", "pytest"], ["web"], ["Zope", "py"]]):
-        each_browser.post(f"https://{number}.example/", tags=tags)
-    return each_browser
+        each.post(f"https://{number}.example/", tags=tags)
+    return each
 
 
 def options(browser):
@@ -111,32 +111,30 @@ def test_without_a_window_of_its_own_saving_shows_the_bookmark(either):
 
 # --- Conflicts ---
 
-def test_a_saved_form_is_corrected_after_back(each_browser):
-    browser = each_browser
-    browser.post("https://a.example/", title="Old", tags=["x"])
-    browser.open("/?tag=x")
-    browser.leave(browser.find(".actions a").click)
+def test_a_saved_form_is_corrected_after_back(each):
+    each.post("https://a.example/", title="Old", tags=["x"])
+    each.open("/?tag=x")
+    each.leave(each.find(".actions a").click)
     for title in ("First", "Second"):
-        browser.fill(title=title)
-        browser.leave(browser.find(".editor .primary").click)
-        assert browser.titles() == [title]
-        browser.driver.back()
-        browser.wait(lambda title=title: value(browser, "title") == title)
-    browser.leave(browser.link("Cancel").click)
-    assert browser.titles() == ["Second"]
+        each.fill(title=title)
+        each.leave(each.find(".editor .primary").click)
+        assert each.titles() == [title]
+        each.driver.back()
+        each.wait(lambda title=title: value(each, "title") == title)
+    each.leave(each.link("Cancel").click)
+    assert each.titles() == ["Second"]
 
 
 @pytest.mark.parametrize("path", ["/-/add?uri=&_list=", "/-/add?uri=https://a.example/"])
-def test_a_form_that_added_a_bookmark_changes_it_after_back(each_browser, path):
-    browser = each_browser
-    browser.open(path)
-    browser.fill(uri="https://a.example/", title="First")
-    browser.leave(browser.find(".editor .primary").click)
-    browser.driver.back()
-    browser.wait(lambda: value(browser, "title") == "First" and browser.all(".single > .meta"))
-    browser.fill(title="Second")
-    browser.leave(browser.find(".editor .primary").click)
-    assert [bookmark["title"] for bookmark in browser.stored()] == ["Second"]
+def test_a_form_that_added_a_bookmark_changes_it_after_back(each, path):
+    each.open(path)
+    each.fill(uri="https://a.example/", title="First")
+    each.leave(each.find(".editor .primary").click)
+    each.driver.back()
+    each.wait(lambda: value(each, "title") == "First" and each.all(".single > .meta"))
+    each.fill(title="Second")
+    each.leave(each.find(".editor .primary").click)
+    assert [bookmark["title"] for bookmark in each.stored()] == ["Second"]
 
 
 # --- Without a network, and with a slow one ---
@@ -170,15 +168,14 @@ def test_a_form_looks_busy_while_it_is_sent(browser, slow_network):
     assert len(browser.stored()) == 1
 
 
-def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each_browser):
-    browser = each_browser
-    id = browser.post("https://a.example/", description="Old")["id"]
-    browser.open(f"/{id}")
-    browser.fill(description="Mine", title="Mine")
-    browser.post("https://a.example/", f"/{id}", description="Theirs")
-    browser.leave(browser.driver.refresh)
-    assert value(browser, "description") == "Theirs"
-    assert value(browser, "title") == "https://a.example/"
+def test_reloading_a_form_does_not_restore_text_over_a_newer_version(each):
+    id = each.post("https://a.example/", description="Old")["id"]
+    each.open(f"/{id}")
+    each.fill(description="Mine", title="Mine")
+    each.post("https://a.example/", f"/{id}", description="Theirs")
+    each.leave(each.driver.refresh)
+    assert value(each, "description") == "Theirs"
+    assert value(each, "title") == "https://a.example/"
 
 
 # --- Keys ---
@@ -187,32 +184,31 @@ def blur(browser):
     browser.driver.execute_script("document.activeElement.blur()")
 
 
-def test_no_single_key_does_anything_on_a_page_with_a_form_in_use(each_browser):
-    browser = each_browser
-    id = browser.post("https://a.example/1", tags=["x"])["id"]
-    browser.post("https://a.example/2", tags=["y"])
+def test_no_single_key_does_anything_on_a_page_with_a_form_in_use(each):
+    id = each.post("https://a.example/1", tags=["x"])["id"]
+    each.post("https://a.example/2", tags=["y"])
 
     def press_keys():
-        page = browser.find("html")
-        browser.press("a", "j", "k", "e")
-        assert browser.find("html") == page and browser.focused.tag_name in ("body", "input")
+        page = each.find("html")
+        each.press("a", "j", "k", "e")
+        assert each.find("html") == page and each.focused.tag_name in ("body", "input")
 
-    browser.open(f"/{id}")
-    browser.fill(title="Typed")
-    blur(browser)
+    each.open(f"/{id}")
+    each.fill(title="Typed")
+    blur(each)
     press_keys()
-    browser.fill(title="https://a.example/1")
-    browser.find("fieldset.choices input").click()
+    each.fill(title="https://a.example/1")
+    each.find("fieldset.choices input").click()
     press_keys()
-    blur(browser)
+    blur(each)
     press_keys()
-    assert value(browser, "title") == "https://a.example/1"
-    browser.expect(422)
-    browser.fill(uri="typed")
-    browser.leave(browser.find("main .primary").click)
-    blur(browser)
+    assert value(each, "title") == "https://a.example/1"
+    each.expect(422)
+    each.fill(uri="typed")
+    each.leave(each.find("main .primary").click)
+    blur(each)
     press_keys()
-    assert value(browser, "uri") == "typed"
+    assert value(each, "uri") == "typed"
 
 
 def test_the_search_key_does_nothing_on_a_page_with_a_form_in_use(browser):
@@ -223,51 +219,48 @@ def test_the_search_key_does_nothing_on_a_page_with_a_form_in_use(browser):
     assert browser.focused.tag_name == "body"
 
 
-def test_keys_act_on_a_page_whose_form_is_not_in_use(each_browser):
-    browser = each_browser
-    id = browser.post("https://a.example/")["id"]
-    browser.open(f"/{id}")
-    browser.press("/")
-    browser.wait(lambda: browser.focused.get_attribute("id") == "q")
-    blur(browser)
-    browser.leave(lambda: browser.press("a"))
-    assert browser.find("h1").text == "Add a bookmark"
+def test_keys_act_on_a_page_whose_form_is_not_in_use(each):
+    id = each.post("https://a.example/")["id"]
+    each.open(f"/{id}")
+    each.press("/")
+    each.wait(lambda: each.focused.get_attribute("id") == "q")
+    blur(each)
+    each.leave(lambda: each.press("a"))
+    assert each.find("h1").text == "Add a bookmark"
 
 
-def test_the_keyboard_saves_and_leaves_a_form(each_browser):
-    browser = each_browser
-    browser.post("https://a.example/", title="Old", tags=["x"])
-    browser.open("/?tag=x")
-    browser.leave(browser.find(".actions a").click)
-    browser.press("er")
-    assert value(browser, "title") == "Older"
-    browser.find("#description").click()
-    keys = webdriver.ActionChains(browser.driver, 0).send_keys("New").key_down(Keys.CONTROL)
-    browser.leave(keys.send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform)
-    assert browser.stored()[0]["description"] == "New"
-    browser.leave(browser.find(".actions a").click)
-    browser.find("#tags").click()
-    browser.leave(lambda: browser.press(Keys.ESCAPE))
-    assert browser.titles() == ["Older"]
-    browser.leave(browser.find(".actions a").click)
-    browser.find("#tags").click()
-    browser.press("typed,", Keys.ESCAPE)
-    assert value(browser, "tags") == "x, typed,"
+def test_the_keyboard_saves_and_leaves_a_form(each):
+    each.post("https://a.example/", title="Old", tags=["x"])
+    each.open("/?tag=x")
+    each.leave(each.find(".actions a").click)
+    each.press("er")
+    assert value(each, "title") == "Older"
+    each.find("#description").click()
+    keys = webdriver.ActionChains(each.driver, 0).send_keys("New").key_down(Keys.CONTROL)
+    each.leave(keys.send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform)
+    assert each.stored()[0]["description"] == "New"
+    each.leave(each.find(".actions a").click)
+    each.find("#tags").click()
+    each.leave(lambda: each.press(Keys.ESCAPE))
+    assert each.titles() == ["Older"]
+    each.leave(each.find(".actions a").click)
+    each.find("#tags").click()
+    each.press("typed,", Keys.ESCAPE)
+    assert value(each, "tags") == "x, typed,"
 
 
-def test_the_tags_field_shows_a_hundred_tags_and_keeps_the_caret(each_browser):
-    browser = each_browser
-    id = browser.post("https://a.example/", tags=[f"a tag {n}" for n in range(100)])["id"]
-    browser.open(f"/{id}")
-    field = browser.find("#tags")
+def test_the_tags_field_shows_a_hundred_tags_and_keeps_the_caret(each):
+    id = each.post("https://a.example/", tags=[f"a tag {n}" for n in range(100)])["id"]
+    each.open(f"/{id}")
+    field = each.find("#tags")
     assert field.rect["height"] > 120
-    browser.find("#title").click()
-    browser.press(Keys.TAB, "last, ", *[Keys.ARROW_LEFT] * len("st, "))
-    browser.driver.execute_script("arguments[0].blur(); arguments[0].focus()", field)
-    browser.press("-")
-    assert tags_field(browser).endswith("a tag 99, la-st, ")
-    browser.open("/-/add?uri=")
-    assert browser.find("#tags").rect["height"] < 60
+    each.find("#title").click()
+    each.press(Keys.TAB, "last, ", *[Keys.ARROW_LEFT] * len("st, "))
+    each.driver.execute_script("arguments[0].blur(); arguments[0].focus()", field)
+    each.press("-")
+    assert tags_field(each).endswith("a tag 99, la-st, ")
+    each.open("/-/add?uri=")
+    assert each.find("#tags").rect["height"] < 60
 
 
 def test_tags_are_separated_by_line_breaks_too(either):

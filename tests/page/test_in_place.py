@@ -62,13 +62,13 @@ def delete_two_of_three(browser):
     browser.wait(lambda: browser.titles() == ["T004 changed", "T001", "T000"])
 
 
-def test_a_bookmark_that_is_left_alone_stays_in_the_list(each_browser):
-    delete_two_of_three(each_browser)
-    assert "Deleted: 2 bookmarks" in each_browser.find(".list > li:nth-child(2)").text
-    assert checked(each_browser) == []
-    each_browser.find(".gone form[action$=restore] button").click()
+def test_a_bookmark_that_is_left_alone_stays_in_the_list(each):
+    delete_two_of_three(each)
+    assert "Deleted: 2 bookmarks" in each.find(".list > li:nth-child(2)").text
+    assert checked(each) == []
+    each.find(".gone form[action$=restore] button").click()
     titles = ["T004 changed", "T003", "T002", "T001", "T000"]
-    each_browser.wait(lambda: each_browser.titles() == titles and not each_browser.all(".notice"))
+    each.wait(lambda: each.titles() == titles and not each.all(".notice"))
 
 
 def test_a_notice_of_a_deletion_deletes_what_it_has_left_alone(browser):
@@ -80,34 +80,32 @@ def test_a_notice_of_a_deletion_deletes_what_it_has_left_alone(browser):
 
 # --- The notice of a deletion ---
 
-def test_the_only_bookmark_is_put_back(each_browser):
-    browser = each_browser
-    browser.post("https://a.example/", title="Only")
-    browser.open()
-    press(browser, "Only")
-    browser.wait(lambda: "no bookmarks yet" in browser.find("h1").text)
-    assert not any(total.is_displayed() for total in browser.all(".total"))
-    assert browser.find("#first").is_displayed()
-    browser.find(".gone button").click()
-    browser.wait(lambda: browser.titles() == ["Only"])
-    assert browser.find(".total").text == "1 bookmark" and not browser.all(".ways, .notice")
+def test_the_only_bookmark_is_put_back(each):
+    each.post("https://a.example/", title="Only")
+    each.open()
+    press(each, "Only")
+    each.wait(lambda: "no bookmarks yet" in each.find("h1").text)
+    assert not any(total.is_displayed() for total in each.all(".total"))
+    assert each.find("#first").is_displayed()
+    each.find(".gone button").click()
+    each.wait(lambda: each.titles() == ["Only"])
+    assert each.find(".total").text == "1 bookmark" and not each.all(".ways, .notice")
 
 
-def test_a_list_with_the_next_bookmarks_takes_the_place_of_what_is_deleted(each_browser):
-    browser = each_browser
-    add(browser, 9)
-    browser.open("/?limit=4")
-    press(browser, "T007")
-    browser.wait(lambda: browser.titles() == ["T008", "T006", "T005", "T004"])
-    check(browser, "T00")
-    press_in_bar(browser, "Delete")
-    browser.wait(lambda: browser.titles() == ["T003", "T002", "T001", "T000"])
-    assert browser.all(".pages a") == [] and browser.find(".total").text == "4 bookmarks"
-    press(browser, "T002")
-    browser.find(".gone:first-child button").click()
-    browser.wait(lambda: browser.titles() == ["T008", "T006", "T005", "T004"])
-    browser.leave(browser.link("Next").click)
-    assert browser.titles() == ["T003", "T001", "T000"]
+def test_a_list_with_the_next_bookmarks_takes_the_place_of_what_is_deleted(each):
+    add(each, 9)
+    each.open("/?limit=4")
+    press(each, "T007")
+    each.wait(lambda: each.titles() == ["T008", "T006", "T005", "T004"])
+    check(each, "T00")
+    press_in_bar(each, "Delete")
+    each.wait(lambda: each.titles() == ["T003", "T002", "T001", "T000"])
+    assert each.all(".pages a") == [] and each.find(".total").text == "4 bookmarks"
+    press(each, "T002")
+    each.find(".gone:first-child button").click()
+    each.wait(lambda: each.titles() == ["T008", "T006", "T005", "T004"])
+    each.leave(each.link("Next").click)
+    assert each.titles() == ["T003", "T001", "T000"]
 
 
 def test_a_page_without_a_bookmark_left_says_so(browser):
@@ -121,94 +119,90 @@ def test_a_page_without_a_bookmark_left_says_so(browser):
 
 # --- What the user has checked, typed, opened and focused ---
 
-def test_an_action_keeps_the_selection_and_what_is_open_and_typed(each_browser):
-    browser = each_browser
-    add(browser, 4, tags=["unread"], description="Line\n" * 5)
-    browser.open()
-    check(browser, "T003", "T001")
-    browser.find(".list summary").click()
-    browser.fill(**{"selected-tags": "half"})
-    press(browser, "T003", "Mark as read")
-    browser.wait(lambda: browser.find(".top nav a").text == "Unread\n3")
-    assert checked(browser) == ["T003", "T001"] and len(browser.all(".list [open]")) == 1
-    assert browser.find("#selected-tags").get_property("value") == "half"
-    assert browser.find(".bar [role=status]").text == "2 selected"
-    press(browser, "T002")
-    browser.wait(lambda: browser.titles() == ["T003", "T001", "T000"])
-    assert checked(browser) == ["T003", "T001"] and len(browser.all(".list [open]")) == 1
+def test_an_action_keeps_the_selection_and_what_is_open_and_typed(each):
+    add(each, 4, tags=["unread"], description="Line\n" * 5)
+    each.open()
+    check(each, "T003", "T001")
+    each.find(".list summary").click()
+    each.fill(**{"selected-tags": "half"})
+    press(each, "T003", "Mark as read")
+    each.wait(lambda: each.find(".top nav a").text == "Unread\n3")
+    assert checked(each) == ["T003", "T001"] and len(each.all(".list [open]")) == 1
+    assert each.find("#selected-tags").get_property("value") == "half"
+    assert each.find(".bar [role=status]").text == "2 selected"
+    press(each, "T002")
+    each.wait(lambda: each.titles() == ["T003", "T001", "T000"])
+    assert checked(each) == ["T003", "T001"] and len(each.all(".list [open]")) == 1
 
 
 @pytest.mark.parametrize("path", ["/", "/?tag=unread"])
-def test_the_keyboard_goes_on_after_an_action(each_browser, path):
-    browser = each_browser
-    add(browser, 5, tags=["unread"])
-    browser.open(path)
-    browser.press("j", "j", Keys.TAB)
-    assert browser.focused.text == "Mark as read"
-    browser.press(Keys.ENTER)
-    browser.wait(lambda: browser.find(".top nav a").text == "Unread\n4")
+def test_the_keyboard_goes_on_after_an_action(each, path):
+    add(each, 5, tags=["unread"])
+    each.open(path)
+    each.press("j", "j", Keys.TAB)
+    assert each.focused.text == "Mark as read"
+    each.press(Keys.ENTER)
+    each.wait(lambda: each.find(".top nav a").text == "Unread\n4")
     title = "T003" if path == "/" else "T002"
-    browser.wait(lambda: browser.focused.text == title)
-    browser.press("d")
-    browser.wait(lambda: title not in browser.titles())
-    browser.press("j")
-    assert browser.focused.text == f"T{int(title[1:]) - 1:03}"
+    each.wait(lambda: each.focused.text == title)
+    each.press("d")
+    each.wait(lambda: title not in each.titles())
+    each.press("j")
+    assert each.focused.text == f"T{int(title[1:]) - 1:03}"
 
 
-def test_far_down_a_list_the_page_stays_and_says_what_is_done(each_browser):
-    browser = each_browser
-    add(browser, 60, tags=["unread"], description="A description")
+def test_far_down_a_list_the_page_stays_and_says_what_is_done(each):
+    add(each, 60, tags=["unread"], description="A description")
 
     def top(selector):
         script = "return document.querySelector(arguments[0]).getBoundingClientRect().top"
-        return browser.driver.execute_script(script, selector)
+        return each.driver.execute_script(script, selector)
 
-    browser.open()
-    (item,) = items(browser, "T020")
+    each.open()
+    (item,) = items(each, "T020")
     script = "document.querySelector(arguments[0]).scrollIntoView({ block: 'center' })"
-    browser.driver.execute_script(script, item)
+    each.driver.execute_script(script, item)
     place = top(item)
-    check(browser, "T020", "T019")
-    browser.find("#selected-tags").click()
-    browser.press("later", Keys.ENTER)
-    browser.wait(lambda: browser.all("main > .saved"))
-    height = browser.driver.execute_script("return innerHeight")
+    check(each, "T020", "T019")
+    each.find("#selected-tags").click()
+    each.press("later", Keys.ENTER)
+    each.wait(lambda: each.all("main > .saved"))
+    height = each.driver.execute_script("return innerHeight")
     assert abs(place - top(item)) <= 2  # Browsers round the position.
     assert place < top("main > .saved") < height - 20
-    check(browser, "T020", "T019")
-    browser.press("r")
-    browser.wait(lambda: not checked(browser) and len(browser.stored("tag=unread")) == 58)
-    check(browser, "T019", "T018")
-    browser.press("d")
-    browser.wait(lambda: not checked(browser) and len(browser.stored()) == 58)
-    browser.leave(browser.find(f"{item} .actions a").click)
-    browser.leave(browser.find(".editor .primary").click)
+    check(each, "T020", "T019")
+    each.press("r")
+    each.wait(lambda: not checked(each) and len(each.stored("tag=unread")) == 58)
+    check(each, "T019", "T018")
+    each.press("d")
+    each.wait(lambda: not checked(each) and len(each.stored()) == 58)
+    each.leave(each.find(f"{item} .actions a").click)
+    each.leave(each.find(".editor .primary").click)
     assert height / 4 < top(item) < height / 2
-    browser.open("/-/trash")
-    browser.press("j", Keys.ENTER)
-    browser.wait(lambda: len(browser.stored()) == 59)
+    each.open("/-/trash")
+    each.press("j", Keys.ENTER)
+    each.wait(lambda: len(each.stored()) == 59)
 
 
 # --- Refusals, and no answer ---
 
-def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each_browser):
-    browser = each_browser
-    browser.expect(422)
-    add(browser, 2)
-    browser.open()
-    page = browser.find("html")
-    check(browser, "T001")
-    browser.fill(**{"selected-tags": "x" * 300})
-    press_in_bar(browser, "Add tags")
-    browser.wait(lambda: "Tags must be at most 255" in browser.find("main > .notice").text)
-    assert browser.find("#selected-tags").get_property("value") == "x" * 300
-    assert checked(browser) == ["T001"]
-    browser.fill(**{"selected-tags": "short"})
-    press_in_bar(browser, "Add tags")
-    browser.wait(lambda: browser.all("main > .saved") and not browser.all(".notice"))
-    assert checked(browser) == [] and browser.find("html") == page
-    assert browser.find("#selected-tags").get_property("value") == ""
-    assert len(browser.stored("tag=short")) == 1
+def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each):
+    each.expect(422)
+    add(each, 2)
+    each.open()
+    page = each.find("html")
+    check(each, "T001")
+    each.fill(**{"selected-tags": "x" * 300})
+    press_in_bar(each, "Add tags")
+    each.wait(lambda: "Tags must be at most 255" in each.find("main > .notice").text)
+    assert each.find("#selected-tags").get_property("value") == "x" * 300
+    assert checked(each) == ["T001"]
+    each.fill(**{"selected-tags": "short"})
+    press_in_bar(each, "Add tags")
+    each.wait(lambda: each.all("main > .saved") and not each.all(".notice"))
+    assert checked(each) == [] and each.find("html") == page
+    assert each.find("#selected-tags").get_property("value") == ""
+    assert len(each.stored("tag=short")) == 1
 
 
 ANSWER = (
@@ -267,41 +261,39 @@ def test_putting_back_without_an_answer_keeps_the_notice(browser):
 
 # --- Checking several, and keys ---
 
-def test_a_click_with_shift_checks_all_between(each_browser):
-    browser = each_browser
-    add(browser, 6)
-    browser.open()
-    check(browser, "T004")
-    keys = webdriver.ActionChains(browser.driver, 0).key_down(Keys.SHIFT)
-    (item,) = items(browser, "T001")
-    keys.click(browser.find(f"{item} [name=selected]")).key_up(Keys.SHIFT).perform()
-    assert checked(browser) == ["T004", "T003", "T002", "T001"]
-    assert browser.find(".bar [role=status]").text == "4 selected"
-    browser.press(Keys.ESCAPE)
-    browser.wait(lambda: not browser.find("#many").is_displayed())
-    assert checked(browser) == []
+def test_a_click_with_shift_checks_all_between(each):
+    add(each, 6)
+    each.open()
+    check(each, "T004")
+    keys = webdriver.ActionChains(each.driver, 0).key_down(Keys.SHIFT)
+    (item,) = items(each, "T001")
+    keys.click(each.find(f"{item} [name=selected]")).key_up(Keys.SHIFT).perform()
+    assert checked(each) == ["T004", "T003", "T002", "T001"]
+    assert each.find(".bar [role=status]").text == "4 selected"
+    each.press(Keys.ESCAPE)
+    each.wait(lambda: not each.find("#many").is_displayed())
+    assert checked(each) == []
 
 
-def test_keys_tag_and_mark_and_open_a_bookmark(each_browser):
-    browser = each_browser
-    add(browser, 1, tags=["unread"])
-    address = f"{browser.address}/tags"
-    browser.post(address, title="Newest", tags=["unread"])
-    browser.open()
-    browser.press("j", "r")
-    browser.wait(lambda: browser.stored("q=Newest")[0]["tags"] == [])
-    browser.wait(lambda: len(browser.all(".list .unread")) == 1)
-    browser.press("r")
-    browser.wait(lambda: len(browser.all(".list .unread")) == 2)
-    browser.press("t")
-    browser.wait(lambda: browser.focused.get_attribute("id") == "selected-tags")
-    browser.press("new", Keys.ENTER)
-    browser.wait(lambda: browser.stored("q=Newest")[0]["tags"] == ["unread", "new"])
-    browser.wait(lambda: browser.focused.text == "Newest" and not checked(browser))
-    browser.press("o")
-    browser.wait(lambda: len(browser.driver.window_handles) == 2)
-    browser.driver.switch_to.window(browser.driver.window_handles[-1])
-    browser.wait(lambda: browser.driver.current_url == address)
+def test_keys_tag_and_mark_and_open_a_bookmark(each):
+    add(each, 1, tags=["unread"])
+    address = f"{each.address}/tags"
+    each.post(address, title="Newest", tags=["unread"])
+    each.open()
+    each.press("j", "r")
+    each.wait(lambda: each.stored("q=Newest")[0]["tags"] == [])
+    each.wait(lambda: len(each.all(".list .unread")) == 1)
+    each.press("r")
+    each.wait(lambda: len(each.all(".list .unread")) == 2)
+    each.press("t")
+    each.wait(lambda: each.focused.get_attribute("id") == "selected-tags")
+    each.press("new", Keys.ENTER)
+    each.wait(lambda: each.stored("q=Newest")[0]["tags"] == ["unread", "new"])
+    each.wait(lambda: each.focused.text == "Newest" and not checked(each))
+    each.press("o")
+    each.wait(lambda: len(each.driver.window_handles) == 2)
+    each.driver.switch_to.window(each.driver.window_handles[-1])
+    each.wait(lambda: each.driver.current_url == address)
 
 
 # --- Double clicks and Back ---

@@ -138,18 +138,17 @@ def test_a_bookmark_with_two_lines_of_description_is_low(browser, width, height)
 
 
 def test_a_long_description_unfolds_whole(everywhere):
-    browser = everywhere
-    browser.post("https://a.example/", description=LONG)
-    browser.open()
-    text = browser.find(".list summary")
+    everywhere.post("https://a.example/", description=LONG)
+    everywhere.open()
+    text = everywhere.find(".list summary")
     assert text.rect["height"] <= 40
     text.click()
     script = "return arguments[0].scrollHeight - arguments[0].clientHeight"
-    browser.wait(lambda: text.rect["height"] > 100)
-    assert browser.driver.execute_script(script, text) == 0
+    everywhere.wait(lambda: text.rect["height"] > 100)
+    assert everywhere.driver.execute_script(script, text) == 0
     assert text.text.split() == LONG.split() and "\n\n" in text.text
     text.click()
-    browser.wait(lambda: text.rect["height"] <= 40)
+    everywhere.wait(lambda: text.rect["height"] <= 40)
 
 
 def test_a_description_that_the_list_cuts_leads_to_the_whole_one(either):
@@ -382,23 +381,22 @@ def test_nothing_of_a_list_moves_while_it_loads(browser, filled):
         assert moved == 0
 
 
-def test_actions_are_hidden_until_the_bookmark_is_hovered_or_focused(each_browser):
-    browser = each_browser
-    browser.post_samples()
-    browser.open()
-    actions, others = browser.all(".list .actions")[:2]
+def test_actions_are_hidden_until_the_bookmark_is_hovered_or_focused(each):
+    each.post_samples()
+    each.open()
+    actions, others = each.all(".list .actions")[:2]
 
     def is_quiet(element):
         return element.value_of_css_property("opacity") == "0"
 
     assert is_quiet(actions) and is_quiet(others)
-    ActionChains(browser.driver, 0).move_to_element(browser.find(".list h2")).perform()
-    browser.wait(lambda: not is_quiet(actions))
+    ActionChains(each.driver, 0).move_to_element(each.find(".list h2")).perform()
+    each.wait(lambda: not is_quiet(actions))
     assert is_quiet(others)
-    browser.driver.execute_script("document.querySelectorAll('.list h2 a')[1].focus()")
-    browser.wait(lambda: not is_quiet(others))
-    browser.press(Keys.TAB)
-    assert browser.focused == browser.all(".list .actions > :first-child")[1]
+    each.driver.execute_script("document.querySelectorAll('.list h2 a')[1].focus()")
+    each.wait(lambda: not is_quiet(others))
+    each.press(Keys.TAB)
+    assert each.focused == each.all(".list .actions > :first-child")[1]
 
 
 def test_every_page_has_links_to_add_and_to_the_tags(either, filled):
@@ -412,14 +410,13 @@ def test_every_page_has_links_to_add_and_to_the_tags(either, filled):
         assert either.find("h1").text == "Tags"
 
 
-def test_a_right_to_left_bookmark_stands_together_on_the_right(each_browser):
-    browser = each_browser
+def test_a_right_to_left_bookmark_stands_together_on_the_right(each):
     hebrew = "הארץ – חדשות, ידיעות מהארץ והעולם"
-    browser.post("https://1.example/", title=hebrew, tags=["חדשות", "news"], description="עיתון")
-    browser.post("https://2.example/", title=hebrew, tags=["חדשות"], description="An English text.")
-    browser.post("https://3.example/", title="Left to right", description="עיתון יומי")
-    browser.open()
-    edges = browser.driver.execute_script(
+    each.post("https://1.example/", title=hebrew, tags=["חדשות", "news"], description="עיתון")
+    each.post("https://2.example/", title=hebrew, tags=["חדשות"], description="An English text.")
+    each.post("https://3.example/", title="Left to right", description="עיתון יומי")
+    each.open()
+    edges = each.driver.execute_script(
         """
         const side = (element, name) => {
           const range = document.createRange();
@@ -438,19 +435,18 @@ def test_a_right_to_left_bookmark_stands_together_on_the_right(each_browser):
         assert len(parts) == 3 and all(abs(part - item) <= 1 for part in parts)
 
 
-def test_select_shows_all_checkboxes_in_the_left_margin(each_browser):
-    browser = each_browser
-    browser.post("https://1.example/", title="Left to right")
-    browser.post("https://2.example/", title="חדשות")
-    browser.open()
-    boxes = browser.all(".list [name=selected]")
-    select, done = browser.all(".select")
+def test_select_shows_all_checkboxes_in_the_left_margin(each):
+    each.post("https://1.example/", title="Left to right")
+    each.post("https://2.example/", title="חדשות")
+    each.open()
+    boxes = each.all(".list [name=selected]")
+    select, done = each.all(".select")
     for control, other, opacity in ((select, done, "0"), (done, select, "1")):
-        browser.wait(lambda: {b.value_of_css_property("opacity") for b in boxes} == {opacity})
+        each.wait(lambda: {b.value_of_css_property("opacity") for b in boxes} == {opacity})
         assert not other.is_displayed()
         control.click()
     for box in boxes:
-        assert right(box) < browser.find(".list").rect["x"]
+        assert right(box) < each.find(".list").rect["x"]
 
 
 @pytest.mark.parametrize("width", [1280, 768, 390])
@@ -539,10 +535,9 @@ def test_lines_of_a_description_have_at_most_85_characters(browser, width, list_
 
 
 def test_the_words_of_a_search_are_marked(everywhere):
-    browser = everywhere
-    browser.post_samples()
-    browser.open("/?q=SEMANTICS")
-    mark = browser.find(".list h2 mark")
+    everywhere.post_samples()
+    everywhere.open("/?q=SEMANTICS")
+    mark = everywhere.find(".list h2 mark")
     assert mark.text == "Semantics"
     assert mark.value_of_css_property("background-color") != "rgba(0, 0, 0, 0)"
 

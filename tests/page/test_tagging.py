@@ -41,40 +41,38 @@ def change_tags(browser, tags):
 
 
 def test_ten_filtered_bookmarks_get_a_tag_in_five_actions(everywhere):
-    browser = everywhere
     for n in range(12):
-        browser.post(f"https://{n}.example/", tags=["python", *["web"] * (n < 10)])
-    browser.open()
-    user = Actions(browser)
-    browser.leave(lambda: user.click(link_with_number(browser, "web", 10)))
-    assert browser.find(".total").text == "10 bookmarks"
-    user.click(browser.find("#retag > summary"))
-    user.click(browser.find("#list-tags"))
+        everywhere.post(f"https://{n}.example/", tags=["python", *["web"] * (n < 10)])
+    everywhere.open()
+    user = Actions(everywhere)
+    everywhere.leave(lambda: user.click(link_with_number(everywhere, "web", 10)))
+    assert everywhere.find(".total").text == "10 bookmarks"
+    user.click(everywhere.find("#retag > summary"))
+    user.click(everywhere.find("#list-tags"))
     user.type("to read")
-    browser.leave(lambda: user.type(Keys.ENTER))
+    everywhere.leave(lambda: user.type(Keys.ENTER))
     assert user.count == 5
-    assert tags(browser, "tag=web") == [["python", "web", "to read"]] * 10
-    assert len(browser.stored("tag=to+read")) == 10
-    assert browser.find(".saved").text == "10 bookmarks changed."
-    assert browser.find(".total").text == "10 bookmarks" and len(browser.titles()) == 10
+    assert tags(everywhere, "tag=web") == [["python", "web", "to read"]] * 10
+    assert len(everywhere.stored("tag=to+read")) == 10
+    assert everywhere.find(".saved").text == "10 bookmarks changed."
+    assert everywhere.find(".total").text == "10 bookmarks" and len(everywhere.titles()) == 10
 
 
 def test_a_tag_is_renamed_in_three_actions(everywhere):
-    browser = everywhere
     for n in range(3):
-        browser.post(f"https://{n}.example/", tags=["first", "pyhton", "last"])
-    browser.post("https://other.example/", tags=["other"])
-    browser.open("/tags")
-    user = Actions(browser)
-    browser.leave(lambda: user.click(browser.all(".rename")[3]))
-    browser.wait(lambda: browser.focused == browser.find("#rename"))
+        everywhere.post(f"https://{n}.example/", tags=["first", "pyhton", "last"])
+    everywhere.post("https://other.example/", tags=["other"])
+    everywhere.open("/tags")
+    user = Actions(everywhere)
+    everywhere.leave(lambda: user.click(everywhere.all(".rename")[3]))
+    everywhere.wait(lambda: everywhere.focused == everywhere.find("#rename"))
     user.type("python")
-    browser.leave(lambda: user.type(Keys.ENTER))
+    everywhere.leave(lambda: user.type(Keys.ENTER))
     assert user.count == 3
-    assert tags(browser, "tag=python") == [["first", "python", "last"]] * 3
-    assert browser.find(".saved").text == "3 bookmarks changed."
-    assert browser.find("h1 bdi").text == "#python" and len(browser.titles()) == 3
-    assert browser.stored("tag=pyhton") == []
+    assert tags(everywhere, "tag=python") == [["first", "python", "last"]] * 3
+    assert everywhere.find(".saved").text == "3 bookmarks changed."
+    assert everywhere.find("h1 bdi").text == "#python" and len(everywhere.titles()) == 3
+    assert everywhere.stored("tag=pyhton") == []
 
 
 def test_the_number_follows_a_deletion_in_the_list(browser, filled):
@@ -112,42 +110,40 @@ def press_in_bar(browser, text):
     next(b for b in browser.all(".bar button") if b.text == text).click()
 
 
-def test_ten_checked_bookmarks_get_a_tag_in_thirteen_actions_without_loading_a_page(each_browser):
-    browser = each_browser
+def test_ten_checked_bookmarks_get_a_tag_in_thirteen_actions_without_loading_a_page(each):
     for n in range(12):
-        browser.post(f"https://{n}.example/", tags=["x"])
-    browser.open()
-    page, user = browser.find("html"), Actions(browser)
-    check(user, browser, range(10))
-    assert browser.find(".bar [role=status]").text == "10 selected"
-    user.click(browser.find("#selected-tags"))
+        each.post(f"https://{n}.example/", tags=["x"])
+    each.open()
+    page, user = each.find("html"), Actions(each)
+    check(user, each, range(10))
+    assert each.find(".bar [role=status]").text == "10 selected"
+    user.click(each.find("#selected-tags"))
     user.type("to read")
     user.type(Keys.ENTER)
-    browser.wait(lambda: browser.find(".saved").text == "10 bookmarks changed.")
-    assert user.count == 13 and browser.find("html") == page
-    assert tags(browser, "tag=to+read") == [["x", "to read"]] * 10
-    assert "changed" not in browser.driver.current_url
-    assert sum("to read" in item.text for item in browser.all(".list > li")) == 10
+    each.wait(lambda: each.find(".saved").text == "10 bookmarks changed.")
+    assert user.count == 13 and each.find("html") == page
+    assert tags(each, "tag=to+read") == [["x", "to read"]] * 10
+    assert "changed" not in each.driver.current_url
+    assert sum("to read" in item.text for item in each.all(".list > li")) == 10
 
 
 def test_on_a_phone_the_bar_is_low_and_its_button_opens_the_field_for_tags(either):
-    browser = either
-    browser.use_screen(390, 844)
-    browser.post("https://a.example/", title="A title of several words " * 2)
-    browser.open()
-    heading = browser.find(".list h2")
+    either.use_screen(390, 844)
+    either.post("https://a.example/", title="A title of several words " * 2)
+    either.open()
+    heading = either.find(".list h2")
     height = heading.size["height"]
-    browser.find(".select").click()
-    browser.find(".list [name=selected]").click()
+    either.find(".select").click()
+    either.find(".list [name=selected]").click()
     assert heading.size["height"] == height
-    assert browser.find(".bar").size["height"] < 120
-    assert not browser.find("#selected-tags").is_displayed()
-    browser.find("[popovertarget=tagging]").click()
-    browser.find("#selected-tags").send_keys("later")
-    press_in_bar(browser, "Add tags")
-    browser.wait(lambda: browser.find(".saved").text == "1 bookmark changed.")
-    assert tags(browser) == [["later"]]
-    assert not browser.find("#tagging").is_displayed()
+    assert either.find(".bar").size["height"] < 120
+    assert not either.find("#selected-tags").is_displayed()
+    either.find("[popovertarget=tagging]").click()
+    either.find("#selected-tags").send_keys("later")
+    press_in_bar(either, "Add tags")
+    either.wait(lambda: either.find(".saved").text == "1 bookmark changed.")
+    assert tags(either) == [["later"]]
+    assert not either.find("#tagging").is_displayed()
 
 
 def test_the_page_of_tags_says_how_it_is_sorted_and_how_many_are_checked(browser):
@@ -194,21 +190,20 @@ def test_checked_bookmarks_are_changed_without_a_script(browser, filled):
     assert len(browser.stored("tag=web")) == 4
 
 
-def test_all_bookmarks_of_a_page_are_deleted_and_put_back_in_place(each_browser):
-    browser = each_browser
-    browser.post_samples()
-    browser.open("/?limit=5")
-    titles = browser.titles()
-    browser.find(".list [name=selected]").click()
-    browser.find(".bar label input").click()
-    press_in_bar(browser, "Delete")
-    assert "5 bookmarks" in browser.find(".notice").text
-    following = [bookmark["title"] for bookmark in browser.stored("limit=5")]
-    browser.wait(lambda: browser.titles() == following)
-    assert len(browser.stored()) == len(SAMPLES) - 5
-    browser.find(".notice button").click()
-    browser.wait(lambda: browser.titles() == titles)
-    assert len(browser.stored()) == len(SAMPLES)
+def test_all_bookmarks_of_a_page_are_deleted_and_put_back_in_place(each):
+    each.post_samples()
+    each.open("/?limit=5")
+    titles = each.titles()
+    each.find(".list [name=selected]").click()
+    each.find(".bar label input").click()
+    press_in_bar(each, "Delete")
+    assert "5 bookmarks" in each.find(".notice").text
+    following = [bookmark["title"] for bookmark in each.stored("limit=5")]
+    each.wait(lambda: each.titles() == following)
+    assert len(each.stored()) == len(SAMPLES) - 5
+    each.find(".notice button").click()
+    each.wait(lambda: each.titles() == titles)
+    assert len(each.stored()) == len(SAMPLES)
 
 
 def test_only_the_versions_on_the_page_are_deleted_in_place(browser, filled):
@@ -225,50 +220,47 @@ def test_only_the_versions_on_the_page_are_deleted_in_place(browser, filled):
 
 
 def test_an_unread_bookmark_is_marked_as_read_in_one_click(everywhere):
-    browser = everywhere
     for n in range(2):
-        browser.post(f"https://{n}.example/", tags=["unread", "x"], title=f"T{n}")
-    browser.open()
-    assert browser.find(".top nav a").text == "Unread\n2"
-    browser.find(".list .actions button").click()
-    browser.wait(lambda: browser.find(".top nav a").text == "Unread\n1")
-    assert tags(browser, "q=T1") == [["x"]] and len(browser.titles()) == 2
-    browser.leave(browser.find(".top nav a").click)
-    assert browser.titles() == ["T0"]
+        everywhere.post(f"https://{n}.example/", tags=["unread", "x"], title=f"T{n}")
+    everywhere.open()
+    assert everywhere.find(".top nav a").text == "Unread\n2"
+    everywhere.find(".list .actions button").click()
+    everywhere.wait(lambda: everywhere.find(".top nav a").text == "Unread\n1")
+    assert tags(everywhere, "q=T1") == [["x"]] and len(everywhere.titles()) == 2
+    everywhere.leave(everywhere.find(".top nav a").click)
+    assert everywhere.titles() == ["T0"]
 
 
 # --- The page of tags ---
 
-def test_tags_are_filtered_and_merged_by_keyboard(each_browser):
-    browser = each_browser
+def test_tags_are_filtered_and_merged_by_keyboard(each):
     for number, tag in enumerate(["web", "web-dev", "webdevel"]):
-        browser.post(f"https://{number}.example/", tags=[tag])
-    browser.open("/tags")
-    browser.press("/")
-    browser.leave(lambda: browser.press("dev", Keys.ENTER))
-    browser.find("h1").click()  # A browser may keep the focus in the field.
-    browser.press("t", Keys.SPACE, Keys.ESCAPE)
-    assert browser.all("[name=tag]:checked") == []
-    browser.press("t", Keys.SPACE, "t")
-    assert browser.focused.get_attribute("id") == "merged"
-    browser.leave(lambda: browser.press("devel", Keys.ESCAPE, Keys.ENTER))
-    assert "web-dev" in browser.find("main").text
+        each.post(f"https://{number}.example/", tags=[tag])
+    each.open("/tags")
+    each.press("/")
+    each.leave(lambda: each.press("dev", Keys.ENTER))
+    each.find("h1").click()  # A each may keep the focus in the field.
+    each.press("t", Keys.SPACE, Keys.ESCAPE)
+    assert each.all("[name=tag]:checked") == []
+    each.press("t", Keys.SPACE, "t")
+    assert each.focused.get_attribute("id") == "merged"
+    each.leave(lambda: each.press("devel", Keys.ESCAPE, Keys.ENTER))
+    assert "web-dev" in each.find("main").text
 
 
 def test_several_tags_are_merged_after_a_question_with_their_numbers(everywhere):
-    browser = everywhere
     for n, names in enumerate([["pyhton"], ["phyton", "x"], ["python"], ["python"]]):
-        browser.post(f"https://{n}.example/", tags=names)
-    browser.open("/tags")
-    for box in browser.all(".cloud [name=tag]")[:2]:
+        everywhere.post(f"https://{n}.example/", tags=names)
+    everywhere.open("/tags")
+    for box in everywhere.all(".cloud [name=tag]")[:2]:
         box.click()
-    browser.fill(merged="python")
-    browser.leave(lambda: browser.press(Keys.ENTER))
+    everywhere.fill(merged="python")
+    everywhere.leave(lambda: everywhere.press(Keys.ENTER))
     question = "Merge phyton and pyhton (2 bookmarks) into python, which 2 bookmarks have already?"
-    assert browser.focused.text == question
-    browser.leave(browser.find("main .primary").click)
-    assert sorted(tags(browser)) == [["python"], ["python"], ["python"], ["python", "x"]]
-    assert browser.find(".saved").text == "2 bookmarks changed."
+    assert everywhere.focused.text == question
+    everywhere.leave(everywhere.find("main .primary").click)
+    assert sorted(tags(everywhere)) == [["python"], ["python"], ["python"], ["python", "x"]]
+    assert everywhere.find(".saved").text == "2 bookmarks changed."
 
 
 def test_a_tag_is_deleted_after_a_question(either, filled):
@@ -355,14 +347,13 @@ def test_tags_are_completed_in_every_field(browser, filled, width):
         assert browser.find(f"#{id}").get_property("value").strip("#, ") == "Zürich", id
 
 
-def test_tags_are_completed_in_the_search(each_browser):
-    browser = each_browser
-    browser.post("https://zurich.example/", tags=["Zürich", "two words"])
-    browser.open()
-    browser.find("#q").click()
-    browser.press("hotel -#zur")
-    browser.wait(lambda: browser.all("[role=option]"))
-    browser.press(Keys.TAB, "#two")
-    browser.wait(lambda: browser.all("[role=option]"))
-    browser.press(Keys.ENTER)
-    assert browser.find("#q").get_property("value") == 'hotel -#Zürich #"two words" '
+def test_tags_are_completed_in_the_search(each):
+    each.post("https://zurich.example/", tags=["Zürich", "two words"])
+    each.open()
+    each.find("#q").click()
+    each.press("hotel -#zur")
+    each.wait(lambda: each.all("[role=option]"))
+    each.press(Keys.TAB, "#two")
+    each.wait(lambda: each.all("[role=option]"))
+    each.press(Keys.ENTER)
+    assert each.find("#q").get_property("value") == 'hotel -#Zürich #"two words" '
