@@ -154,14 +154,21 @@ def lock_folder(data: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ob
     @contextmanager
     def lock_folder() -> Iterator[None]:
         monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.05)
-        descriptor = os.open(data / "bookmarks", os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(data / "bookmarks"):
             yield
-        finally:
-            os.close(descriptor)
 
     return lock_folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    """Hold the lock of a folder, as a writer does; yield the descriptor of the folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def write_file(data: Path, kind: str, id: str, **members: object) -> None:
@@ -225,6 +232,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def cpu_seconds(service: Service) -> float:
     fields = Path(f"/proc/{service.process.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(service: Service) -> int:
+    fields = Path(f"/proc/{service.process.pid}/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def peak_memory(action: Callable[[], object]) -> int:

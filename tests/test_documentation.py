@@ -284,13 +284,11 @@ def test_the_documented_commands_show_what_visitors_see(serve, app, add, tmp_pat
     assert run_in_bash(visitor, tmp_path).count("\n") == 1
 
 
-def test_the_documented_commands_find_and_tag_what_was_added_in_a_year(add, data, capfd):
+def test_the_documented_commands_find_and_tag_what_was_added_in_a_year(add, data, run):
     for year in (2024, 2025, 2026):
         add(f"https://www.example.org/{year}", created=f"{year}-01-01T00:00:00Z")
-    outputs = []
-    for line in documented_block("bash", "before:2026").splitlines():
-        assert bookmarks.main([*shlex.split(line)[1:], "--data", str(data)]) == 0
-        outputs.append(capfd.readouterr().out)
+    lines = documented_block("bash", "before:2026").splitlines()
+    outputs = [run(*shlex.split(line)[1:], data=data)[0] for line in lines]
     changed = "1 matched, 1 changed, 0 unchanged, 0 failed\n"
     address = "https://www.example.org/2025"
     assert outputs == [f"{address}\t{address}\t\n", f"would be: {changed}", changed]

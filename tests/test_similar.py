@@ -2,7 +2,6 @@
 
 import pytest
 
-from bookmarks import main
 from storage.similar import similar_key
 
 PAGE = {"Accept": "text/html"}
@@ -24,11 +23,10 @@ def test_similar_addresses_have_the_same_key():
     assert [uri for uri in SIMILAR + OTHERS if similar_key(uri) == KEY] == SIMILAR
 
 
-def test_the_command_prints_similar_addresses(app, add, data, capsys):
+def test_the_command_prints_similar_addresses(app, add, data, run):
     ids = [add(uri)["id"] for uri in ("http://a.example", "https://www.a.example/", "data:,x#")]
     add("data:,x")
-    assert main(["check", "--similar", "--data", str(data)]) == 0
-    good, *lines = capsys.readouterr().out.splitlines()
+    good, *lines = run("check", "--similar", data=data)[0].splitlines()
     assert good == f"{data}: the folder is good"
     assert lines == [
         "similar:", f"  {ids[0]} http://a.example", f"  {ids[1]} https://www.a.example/"

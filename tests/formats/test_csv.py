@@ -93,6 +93,7 @@ def test_columns_are_recognized_by_their_names_and_any_delimiter(name):
         row = delimiter.join(["x", "a:b", "c|d", "T", "1456433741", "N"])
         (entry,) = read(f"{head}\n{row}\n")
         assert entry.fields == expected | {"created": "2016-02-25T20:55:41Z"}
+    assert read(f"{name},Category,tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
 def test_a_cell_that_is_no_date_is_kept_for_the_report_and_an_unknown_date_ignored():
@@ -211,10 +212,6 @@ def test_a_mark_does_not_replace_one_of_100_tags_and_is_named(app):
     report = app.post("/-/import", body, {"Content-Type": "text/csv"}).json
     assert report["entries"][0]["reason"] == "stored, but only the first 100 tags are kept"
     assert app.get("/").json[0]["tags"] == tags
-
-
-def test_a_category_is_a_tag():
-    assert read("url,Category,tags\na:b,x|y,z\n")[0].fields["tags"] == ["x", "y", "z"]
 
 
 def test_a_wrong_row_is_skipped_and_the_others_are_read():

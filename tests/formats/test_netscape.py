@@ -135,16 +135,13 @@ def test_the_date_of_addition_comes_before_other_dates():
         assert fields["created"] == "2016-02-25T20:55:41Z"
 
 
-def test_a_wrong_date_beside_a_valid_one_is_noted():
+def test_a_wrong_date_beside_a_valid_one_is_noted_and_else_kept_for_the_report():
     for dates in ('ADD_DATE="x" CREATED="2020-01-01"', 'ADD_DATE="1577836800" TIME_ADDED="x"'):
         fields = read_one(link(f'HREF="a:b" {dates}'))
         assert fields["created"] == "2020-01-01T00:00:00Z"
         assert fields[NOTE] == "a date left out, because it cannot be read: 'x'"
     for dates in ('ADD_DATE="5" CREATED="2020-01-01"', 'ADD_DATE="1577836800" TIME="225"'):
         assert NOTE not in read_one(link(f'HREF="a:b" {dates}'))
-
-
-def test_a_time_that_is_no_date_is_kept_for_the_report():
     assert read_one(link('HREF="a:b" TIME="noon"'))["created"] == "noon"
     assert "created" not in read_one(link('HREF="a:b" TIME="225"'))
 

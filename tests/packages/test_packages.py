@@ -26,9 +26,8 @@ from tests.conftest import (
     documented_block,
     interpreters,
     skip_without,
-    until,
 )
-from tests.storage.clients import ask
+from tests.storage.clients import Server, ask
 
 TOOLS = Path(sys.executable).parent
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -126,25 +125,13 @@ def offline(wheels):
 @contextmanager
 def serving(*command, folder, **environment):
     options = ["--data", str(folder / "data"), "--listen", "127.0.0.1:0"]
-    log = folder / "log"
-    with log.open("wb") as stderr:
-        process = subprocess.Popen(
-            [*map(str, command), *options], cwd=folder, stderr=stderr,
-            env={**os.environ, **environment},
-        )  # fmt: skip
-
-    def address():
-        assert process.poll() is None, log.read_text()
-        return re.search(r"http://[\d.]+:\d+", log.read_text())
-
+    command = [*map(str, command), *options]
+    server = Server(command, folder / "log", cwd=folder, **environment)
     try:
-        until(lambda: address() is not None)
-        yield address()[0]
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        yield server.address
+        assert server.stop() == 0
     finally:
-        process.kill()
-        process.wait()
+        server.stop(signal.SIGKILL)
 
 
 def require_serves(*command, folder, **environment):

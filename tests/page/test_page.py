@@ -62,7 +62,7 @@ def test_everything_can_be_done_by_keyboard(browser, filled):
     browser.leave(lambda: browser.press("a"))
     assert browser.find("h1").text == "Add a bookmark"
     browser.leave(lambda: browser.press("https://typed.example/", Keys.ENTER))
-    browser.wait(lambda: browser.titles()[0] == "https://typed.example/")
+    browser.wait(lambda: browser.titles()[:1] == ["https://typed.example/"])
     # The next element after the saved bookmark's title, where the user left the list.
     browser.press(Keys.TAB, Keys.TAB)
     assert browser.focused.text == "https://typed.example/"

@@ -1,14 +1,12 @@
 """Requests that contain little cost little, and other requests stay fast meanwhile."""
 
-import os
 import threading
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import cpu_seconds
+from tests.conftest import cpu_seconds, resident_bytes
 from tests.storage.clients import ask
 
 JSON, CSV = "application/json", "text/csv"
@@ -71,17 +69,12 @@ def test_a_long_search_of_linkding_takes_little_time(serve):
         assert seconds_of(service, f"/api/bookmarks/?q={q}") < 1
 
 
-def memory_of(service):
-    fields = Path(f"/proc/{service.process.pid}/statm").read_text().split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def test_searches_whose_words_are_marked_take_no_lasting_memory(serve):
     service = serve()
     ask(service.address, "POST", "/", {"uri": "x:y"})
     for n in range(420):
         if n == 300:  # The cache of responses has been full twice.
-            before = memory_of(service)
+            before = resident_bytes(service)
         q = "+or+".join(["x:y", *(f"{n}{'x' * 30}{word}" for word in range(99))])
         assert b"<mark>" in ask(service.address, path=f"/?q={q}", Accept="text/html").body
-    assert memory_of(service) - before < 20_000_000  # A cache of patterns kept 1.5 GB.
+    assert resident_bytes(service) - before < 20_000_000  # A cache of patterns kept 1.5 GB.

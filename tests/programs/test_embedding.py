@@ -19,6 +19,7 @@ import pytest
 
 from tests.conftest import ROOT, documentation, free_port, until, write_file
 from tests.storage.clients import ask
+from tests.test_documentation import blocks
 
 PAGE = documentation("embedding.md")
 COUNT = 1200  # The size of the collection.
@@ -26,18 +27,15 @@ MODULES = Path("/usr/lib/apache2/modules")
 MODULE_NAMES = ("mpm_event", "authz_core", "wsgi")
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-
-
 def name_of(command):
     words = shlex.split(command)
     return " ".join([words[0], *["--preload"] * ("--preload" in words)])
 
 
-COMMANDS = {name_of(command): command for block in blocks("bash") for command in block.splitlines()}
-(APACHE,) = blocks("apache")
-PROGRAMS = dict(zip(("Werkzeug", "WebOb", "Django"), blocks("python"), strict=True))
+LINES = "".join(blocks(PAGE, "bash")).splitlines()
+COMMANDS = {name_of(command): command for command in LINES}
+(APACHE,) = blocks(PAGE, "apache")
+PROGRAMS = dict(zip(("Werkzeug", "WebOb", "Django"), blocks(PAGE, "python"), strict=True))
 
 
 # --- Starting a server ---

@@ -1,12 +1,9 @@
 """The real command: restart, log, shutdown, defects of waitress, forwarded headers, file modes."""
 
-import contextlib
 import fcntl
 import json
-import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,9 +16,10 @@ import pytest
 from formats.http.process import STOP_SECONDS
 from storage.errors import Unavailable
 from storage.store import Store
-from tests.conftest import ROOT, without_inotify_warning
+from tests.conftest import ROOT, locked, without_inotify_warning
 from tests.programs.test_slow import fill
 from tests.storage.clients import ask
+from tests.test_hostile import connect
 
 BEARER = {"Authorization": "Bearer secret"}
 
@@ -58,10 +56,7 @@ def test_the_access_log_has_a_line_for_each_request_and_no_secret(serve):
 @pytest.fixture
 def unlock(data):
     (data / "bookmarks").mkdir(parents=True)
-    folder = os.open(data / "bookmarks", os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX)
-    with contextlib.ExitStack() as stack:
-        stack.callback(os.close, folder)
+    with locked(data / "bookmarks") as folder:
         yield lambda: fcntl.flock(folder, fcntl.LOCK_UN)
 
 
@@ -166,11 +161,6 @@ def test_expect_100_with_a_body_gets_100_once_unless_it_is_over_the_limit(servic
         client.sendall(request("POST", "/", *headers, "Content-Length: 99999999999"))
         assert read_status(client) == 413
         assert client.recv(1) == b""
-
-
-def connect(service):
-    host, _, port = service.address.removeprefix("http://").partition(":")
-    return socket.create_connection((host, int(port)), timeout=60)
 
 
 def request(method, path, *headers):

@@ -1,7 +1,6 @@
 """Slow clients must not hold the threads, memory or descriptors of the real command."""
 
 import contextlib
-import re
 import resource
 import socket
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, free_port, until, write_file
+from tests.conftest import ROOT, free_port, resident_bytes, until, write_file
 
 MIB = 1024 * 1024
 HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
@@ -47,11 +46,6 @@ def response_seconds(connection):
     connection.sendall(b"GET /?limit=1 HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
     assert connection.recv(15) == b"HTTP/1.0 200 OK"
     return time.monotonic() - started
-
-
-def resident_bytes(service):
-    status = Path(f"/proc/{service.process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024
 
 
 def fill(data, count, size):

@@ -142,11 +142,13 @@ def run_together(calls: Sequence[Callable]) -> list:
 # --- Servers ---
 
 class Server:
-    def __init__(self, command: Sequence[str], log: Path, **environment: str) -> None:
+    def __init__(
+        self, command: Sequence[str], log: Path, cwd: Path = ROOT, **environment: str
+    ) -> None:
         self._log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
-                command, stderr=stderr, cwd=ROOT, env={**os.environ, **environment}
+                command, stderr=stderr, cwd=cwd, env={**os.environ, **environment}
             )
         try:
             self.address = self._address()

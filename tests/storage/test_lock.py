@@ -5,7 +5,7 @@ import functools
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 
 import pytest
 import webtest
@@ -15,16 +15,7 @@ from bookmarks import make_app
 from storage import files
 from storage.errors import Busy
 from storage.lock import Lock, OpenFolders
-
-
-@contextmanager
-def held(folder):
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+from tests.conftest import locked
 
 
 @pytest.fixture
@@ -46,7 +37,7 @@ def test_a_write_is_503_if_the_lock_is_not_free_within_five_seconds(address, dat
         lambda: put(address, "a", "New"),
         lambda: ask(address, "DELETE", "/b"),
     ]
-    with held(data / "bookmarks"):
+    with locked(data / "bookmarks"):
         start = time.monotonic()
         *responses, listed = run_together([*changes, lambda: titles(address)])
         assert 4.5 < time.monotonic() - start < 30
@@ -64,7 +55,7 @@ def test_reading_the_whole_folder_does_not_need_the_lock(address, data, monkeypa
 
     def read_unlocked(path):
         name = os.path.basename(path)
-        with held(data / "bookmarks") if name in ("a.json", "b.json") else nullcontext():
+        with locked(data / "bookmarks") if name in ("a.json", "b.json") else nullcontext():
             seen.add(name)
             return read(path)
 
@@ -78,7 +69,7 @@ def test_reading_the_whole_folder_does_not_need_the_lock(address, data, monkeypa
 
 def test_reads_do_not_wait_for_writes_that_wait_for_the_lock(address, data):
     with ThreadPoolExecutor(30) as pool:
-        with held(data / "bookmarks"):
+        with locked(data / "bookmarks"):
             writes = [pool.submit(put, address, f"w{n}", "New") for n in range(30)]
             time.sleep(0.5)
             for path in ("/", "/a", "/feed", "/?format=html", "/tags", "/health"):
@@ -133,7 +124,7 @@ def test_threads_take_turns(data):
 def test_a_process_lets_another_go_first_that_waits_already(data, monkeypatch):
     """A waiting process has locked the data folder."""
     monkeypatch.setattr("storage.lock.LOCK_SECONDS", 0.2)
-    with held(data), pytest.raises(Busy):
+    with locked(data), pytest.raises(Busy):
         take(Lock(), data)
     take(Lock(), data)
 
