@@ -104,6 +104,10 @@ def stored(app, id):
     return app.get(f"/{id}", status=200).json
 
 
+def stored_values(app, id):
+    return [stored(app, id)[name] for name in ("title", "tags", "description")]
+
+
 def test_changes_of_different_fields_are_merged_and_no_changes_change_nothing(app, opened):
     id, form = opened
     change(app, id, title="Theirs", description="Their text")
@@ -120,9 +124,7 @@ def test_the_same_change_on_both_sides_is_no_conflict(app, opened):
     form["title"], form["tags"] = "Same", "c"
     change(app, id, title="Same", description="Theirs")
     submit(form)
-    bookmark = stored(app, id)
-    values = [bookmark[name] for name in ("title", "tags", "description")]
-    assert values == ["Same", ["c"], "Theirs"]
+    assert stored_values(app, id) == ["Same", ["c"], "Theirs"]
 
 
 def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
@@ -139,9 +141,7 @@ def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
     assert values == ["Mine", "mine", "Their text"]
     assert stored(app, id)["title"] == "Theirs"
     submit(again)
-    bookmark = stored(app, id)
-    values = [bookmark[name] for name in ("title", "tags", "description")]
-    assert values == ["Mine", ["mine"], "Their text"]
+    assert stored_values(app, id) == ["Mine", ["mine"], "Their text"]
 
 
 def test_a_conflict_form_can_meet_a_second_conflict(app, opened):
@@ -153,8 +153,7 @@ def test_a_conflict_form_can_meet_a_second_conflict(app, opened):
     response = submit(again, 412)
     assert "Saved version: Theirs again" in text(response)
     submit(editor(response))
-    bookmark = stored(app, id)
-    assert (bookmark["title"], bookmark["description"], bookmark["tags"]) == ("Mine", "", ["c"])
+    assert stored_values(app, id) == ["Mine", ["c"], ""]
 
 
 @pytest.mark.parametrize("opened_with", ["", "x"])

@@ -16,11 +16,7 @@ import pytest
 from firefox import FIREFOX, Firefox
 from samples import SAMPLES
 from selenium import webdriver
-from selenium.common.exceptions import (
-    NoSuchElementException,
-    StaleElementReferenceException,
-    WebDriverException,
-)
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service as Driver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -78,20 +74,10 @@ class Browser:
     def wait(self, condition: Callable[[], object], seconds: float = 60.0) -> WebElement:
         """Wait until the condition returns a true value; return that value.
 
-        A condition may ask about elements of a page that the browser is just leaving.
+        A condition may fail while the browser leaves a page with the elements it asks about.
         """
-        ignored = (StaleElementReferenceException, NoSuchElementException)
-
-        def ask(_driver: object) -> object:
-            try:
-                return condition()
-            except WebDriverException as error:
-                # Some of these errors of chromedriver are not StaleElementReferenceExceptions.
-                if "does not belong to the document" in str(error):
-                    return None
-                raise
-
-        return WebDriverWait(self.driver, seconds, 0.02, ignored).until(ask)
+        ignored = (WebDriverException,)
+        return WebDriverWait(self.driver, seconds, 0.02, ignored).until(lambda _: condition())
 
     def fill(self, **fields: str) -> None:
         for id, text in fields.items():

@@ -493,7 +493,6 @@ def test_on_a_phone_the_place_in_the_list_is_beside_the_links_to_the_next_pages(
 def test_with_a_mouse_each_action_of_a_row_can_be_clicked(browser, filled, width):
     browser.use_screen(width)
     browser.open()
-    number = len(browser.all(".list > li"))
     for item in range(1, 7):
         row = f".list > li:nth-child({item})"
         heading = browser.find(f"{row} h2")
@@ -505,7 +504,6 @@ def test_with_a_mouse_each_action_of_a_row_can_be_clicked(browser, filled, width
         for control in browser.all(f"{row} .actions > *"):
             if control.is_displayed():
                 assert browser.driver.execute_script(script, control), control.text
-    assert number > 6
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
@@ -515,8 +513,7 @@ def test_the_dates_are_one_column_at_the_end_of_the_first_line(browser, filled, 
     browser.open()
     ends = {right(time) for time in browser.all(".list li:dir(ltr) time")}
     assert max(ends) - min(ends) <= 1
-    host, time = browser.find(".list .meta > a"), browser.find(".list time")
-    assert abs(host.rect["y"] - time.rect["y"]) <= 2
+    assert abs(browser.find(".meta > a").rect["y"] - browser.find(".list time").rect["y"]) <= 2
 
 
 @pytest.mark.parametrize("width, list_width", [(1280, 832), (1920, 960)])

@@ -239,9 +239,7 @@ def test_tags_are_filtered_and_merged_by_keyboard(each):
     each.open("/tags")
     each.press("/")
     each.leave(lambda: each.press("dev", Keys.ENTER))
-    each.find("h1").click()  # A each may keep the focus in the field.
-    each.press("t", Keys.SPACE, Keys.ESCAPE)
-    assert each.all("[name=tag]:checked") == []
+    each.find("h1").click()  # A browser may keep the focus in the field.
     each.press("t", Keys.SPACE, "t")
     assert each.focused.get_attribute("id") == "merged"
     each.leave(lambda: each.press("devel", Keys.ESCAPE, Keys.ENTER))
