@@ -83,12 +83,9 @@ def test_no_modules_import_each_other():
     TopologicalSorter(IMPORTS).prepare()  # Raises CycleError, which names the modules.
 
 
-def test_only_the_http_layer_and_the_application_use_webob():
+def test_only_the_http_layer_uses_webob_and_only_its_process_and_fixes_use_waitress():
     others = {name for name in importers_of("webob") if not name.startswith("formats.http.")}
     assert others == {"bookmarks"}
-
-
-def test_only_the_server_process_and_the_fixes_of_waitress_use_waitress():
     modules = {"formats.http.process", "formats.http.waitress_fixes"}
     assert importers_of("waitress") == modules
 

@@ -2,7 +2,6 @@
 
 import gc
 import gzip
-import io
 import json
 import os
 import re
@@ -28,24 +27,16 @@ from tests.conftest import (
 
 JSON = "application/json"
 URI = "https://new.example/"
-WHOLE = {"uri": URI, "title": "New", "description": "", "tags": ["a"]}
 
 
 def call(app, method, path, body=b"", **headers):
-    path, _, query = path.partition("?")
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
     if not isinstance(body, bytes):
         body = json.dumps(body).encode()
-        headers.setdefault("Content_Type", JSON)
-    environ = {
-        "REQUEST_METHOD": method, "SCRIPT_NAME": "", "PATH_INFO": path, "QUERY_STRING": query,
-        "HTTP_HOST": "localhost", "wsgi.input": io.BytesIO(body),
-    }  # fmt: skip
-    if body:
-        environ |= {"CONTENT_LENGTH": str(len(body)), "CONTENT_TYPE": headers.pop("Content_Type")}
-    environ |= {f"HTTP_{name.upper()}": value for name, value in headers.items()}
-    setup_testing_defaults(environ)
+        named.setdefault("Content-Type", JSON)
+    request = Request.blank(path, method=method, body=body, headers=named)
     started = []
-    chunks = validator(app)(environ, lambda *arguments: started.append(arguments))
+    chunks = validator(app)(request.environ, lambda *arguments: started.append(arguments))
     try:
         content = b"".join(chunks)
     finally:

@@ -10,11 +10,6 @@ from storage.errors import Invalid
 from storage.importer import NOTE
 from tests.formats.writing import write_list
 
-NASTY = [
-    "<b>&amp;</b>", "\"quotes\" & 'more'", "</A></DL>", "&copy=2 &copy; &#65;", "<!-- -->",
-    "😀 שלום \u202e", "a > b < c",
-]  # fmt: skip
-
 
 def read(text):
     return list(read_file(text.encode() if isinstance(text, str) else text))

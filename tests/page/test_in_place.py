@@ -4,7 +4,6 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
-TOKEN = "a-token-of-enough-characters"
 LOSE_ANSWERS = (
     "const send = fetch; window.fetch = async (address, init) => { const answer = await "
     "send(address, init); if (init.method === 'POST') throw new TypeError(); return answer; };"
