@@ -107,7 +107,7 @@ def is_missing(path: str | Path, folder: int | None = None) -> bool:
     except FileNotFoundError:
         return True
     except OSError:
-        pass
+        return False
     return False
 
 

@@ -122,8 +122,7 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
     if field is None or _is_date_or_unknown(value):
         return False
     # In place of a wrong date, `read_fields` takes another date if there is a good one.
-    has_good_date = _is_date_or_unknown(fields.get(field, ""))
-    return has_good_date
+    return _is_date_or_unknown(fields.get(field, ""))
 
 
 def _is_date_or_unknown(value: object) -> bool:
