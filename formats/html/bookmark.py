@@ -43,15 +43,14 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
         f"<p>You saved {link} on {date}. Here it is. New tags are at the end. "
         "Nothing changes until you save.</p>\n</div>\n"
     )
-    notes = {}
+    offers = {}
     title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
-        notes["title"] = editor.other_value("New title:", title)
-    quote = ""
+        offers["title"] = editor.title_offer(title)
     description = sent.text("description").strip()
     if description not in entry.bookmark.description:
-        quote = editor.quote_checkbox(description, is_checked=is_typed)
-    parts = FormParts(notes=notes, quote_checkbox=quote, focus="tags")
+        offers["description"] = editor.quote_offer(description, is_checked=is_typed)
+    parts = FormParts(offers=offers, focus="tags")
     main = notice + editor.edit_form(site, _with_sent_tags(entry, sent), parts)
     main += editor.delete_form(site, entry, sent.list_query)
     return write_page("You have this bookmark already", main, site)

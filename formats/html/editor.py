@@ -48,8 +48,7 @@ LABELS = {name: input.label for name, input in _INPUTS.items()}
 
 _CHARACTERS_PER_LINE = 60
 _MAX_LINES = 8
-_MIN_LINES_OF_DESCRIPTION = 5
-_MAX_QUOTE_CHARACTERS = 300
+_MAX_OFFERED_CHARACTERS = 300
 _MAX_VALUE_CHARACTERS = 1000
 _MAX_TAG_CHECKBOXES = 8
 UNREAD = "unread"  # The tag that means "read later".
@@ -92,6 +91,9 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Read the fields of a sent form or of a query."""
         texts = {name: _as_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
+        title = fields.get("_title")
+        if title:
+            texts["title"] = title
         quote = fields.get("_quote")
         if quote:
             texts["description"] = join_paragraphs(texts.get("description", ""), _as_text(quote))
@@ -208,8 +210,8 @@ class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a form around its fields."""
 
     notes: Mapping[str, Note] = {}  # Notes below fields, by field name.
+    offers: Mapping[str, str] = {}  # Checkboxes below fields as HTML, by field name.
     focus: str = ""
-    quote_checkbox: str = ""  # HTML.
     save_label: str = "Save"
     link_beside_save: str = ""  # HTML.
 
@@ -222,7 +224,7 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
     close = "1" if form.closes_window else ""
     hidden = [("_opened", form.opened_digests), ("close", close), ("_list", form.list_query)]
     links = f"{parts.link_beside_save} {_cancel_link(site, form)}"
-    content = _fields_html(site, form, parts) + parts.quote_checkbox
+    content = _fields_html(site, form, parts)
     content += submit_button(parts.save_label, links)
     # `autocomplete="off"` keeps browsers from restoring old texts on reload.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
@@ -230,31 +232,29 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
 
 def _fields_html(site: Site, form: BookmarkForm, parts: FormParts) -> str:
     html = ""
-    min_rows = {"description": _MIN_LINES_OF_DESCRIPTION}
-    if parts.notes or parts.quote_checkbox:
-        min_rows = {}  # What the form shows besides the fields should be in sight.
     for name in LABELS:
         note = parts.notes.get(name)
         below = _tag_checkboxes(site, form) if name == "tags" else ""
-        html += _field(
-            name, form.text(name), note, name == parts.focus, below, min_rows.get(name, 1)
-        )
+        html += _field(name, form.text(name), note, name == parts.focus, below)
+        html += parts.offers.get(name, "")
         if name == "tags":
             html += _unread_checkbox(form)
     return html
 
 
 def _unread_checkbox(form: BookmarkForm) -> str:
-    checked = " checked" if form.unread else ""
+    return _checkbox("unread", "1", "Read later", form.unread)
+
+
+def _checkbox(name: str, value: str, label: str, is_checked: bool) -> str:
+    checked = " checked" if is_checked else ""
     return (
-        '<p class="choices"><label>'
-        f'<input type="checkbox" name="unread" value="1"{checked}> Read later</label></p>\n'
+        f'<p class="choices"><label><input type="checkbox" name="{name}" '
+        f'value="{e(value)}"{checked}> <span>{label}</span></label></p>\n'
     )
 
 
-def _field(
-    name: str, value: str, note: Note | None, has_focus: bool, below: str, min_rows: int
-) -> str:
+def _field(name: str, value: str, note: Note | None, has_focus: bool, below: str) -> str:
     label, attributes, is_multiline = _INPUTS[name]
     note_html = ""
     if note:
@@ -263,7 +263,7 @@ def _field(
     if has_focus:
         attributes += " autofocus"
     if is_multiline:
-        rows = max(_rows(value), min_rows)
+        rows = _rows(value)
         # Browsers drop the first line break in a textarea.
         start_tag = f'<textarea id="{name}" name="{name}" rows="{rows}" {attributes}>\n'
         input_html = f"{start_tag}{e(value)}</textarea>"
@@ -280,11 +280,11 @@ def _rows(value: str) -> int:
     return min(lines, _MAX_LINES)
 
 
-def other_value(label: str, value: str) -> Note:
+def saved_version(value: str) -> Note:
     shown = "<em>nothing</em>"
     if value:
         shown = f'<span dir="auto">{e(value)}</span>'
-    return Note("theirs", f"<strong>{label}</strong> {shown}")
+    return Note("theirs", f"<strong>Saved version:</strong> {shown}")
 
 
 def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
@@ -301,15 +301,17 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     return f'<fieldset class="choices">\n{legend}<div>\n{labels}</div>\n</fieldset>\n'
 
 
-def quote_checkbox(sent_description: str, is_checked: bool) -> str:
-    checked = " checked" if is_checked else ""
-    shown = e(cut(sent_description, _MAX_QUOTE_CHARACTERS))
-    return (
-        '<p class="choices"><label>'
-        f'<input type="checkbox" name="_quote" value="{e(sent_description)}"{checked}> '
-        f'<span>Add <q dir="auto">{shown}</q> to the description</span>'
-        "</label></p>\n"
-    )
+def title_offer(title: str) -> str:
+    return _checkbox("_title", title, f"Use the title {_quoted(title)}", is_checked=False)
+
+
+def quote_offer(description: str, is_checked: bool) -> str:
+    label = f"Add {_quoted(description)} to the description"
+    return _checkbox("_quote", description, label, is_checked)
+
+
+def _quoted(text: str) -> str:
+    return f'<q dir="auto">{e(cut(text, _MAX_OFFERED_CHARACTERS))}</q>'
 
 
 def _cancel_link(site: Site, form: BookmarkForm) -> str:

@@ -250,10 +250,16 @@ class _ItemWriter:
 
     def _tag_links(self, tags: Sequence[str]) -> str:
         links = []
+        found = []  # These are first, because small screens do not show all tags.
         for tag in tags:
             address = f"{self._tag_link_start}{_quote(tag)}"
-            links.append(f'<a href="{address}">{self._escape_and_mark(tag)}</a> ')
-        return "".join(links)
+            name = self._escape_and_mark(tag)
+            link = f'<a href="{address}">{name}</a> '
+            if "<mark>" in name:
+                found.append(link)
+            else:
+                links.append(link)
+        return "".join(found + links)
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:

@@ -11,7 +11,7 @@ from formats.html.editor import (
     BookmarkForm,
     FormParts,
     edit_form,
-    other_value,
+    saved_version,
     texts_of,
 )
 from formats.html.error_page import Problem, detail_html, people_text, problem_html
@@ -168,7 +168,7 @@ def write_two_versions(
 ) -> str:
     """Return the page for a form in conflict with changes of another client."""
     stored_texts = texts_of(entry.bookmark)
-    notes = {name: other_value("Saved version:", stored_texts[name]) for name in conflicts}
+    notes = {name: saved_version(stored_texts[name]) for name in conflicts}
     keep = frame.link_button("Keep the saved version", f"{site.path}/{entry.bookmark.id}")
     parts = FormParts(notes=notes, save_label="Save mine", link_beside_save=keep)
     editor = edit_form(site, _merge(form, entry, changes), parts)

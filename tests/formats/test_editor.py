@@ -25,7 +25,7 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     form = editor(response)
     assert "You saved Mine on 6 May 2024." in text(response)
     assert form.action == f"/-/edit/{id}" and form["title"].value == "Mine"
-    assert "New title: Theirs" in text(response)
+    assert "Use the title Theirs" in text(response) and not form["_title"].checked
     assert "autofocus" in form["tags"].attrs
     assert form["tags"].value == "one, Two, three, four"
     assert app.get(f"/{id}", status=200).json["tags"] == ["one", "Two"]
@@ -34,15 +34,19 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
 
 
 @pytest.mark.parametrize("is_accepted", [False, True])
-def test_the_selected_text_can_be_added_to_the_description(app, add, is_accepted):
-    id = add(URI, description="Saved <b>")["id"]
-    query = {"uri": URI, "description": " Selected\r\n\"text\" <i> "}
+def test_the_title_and_selected_text_of_the_page_can_be_accepted(app, add, is_accepted):
+    id = add(URI, title="Saved", description="Saved <b>")["id"]
+    query = {"uri": URI, "title": ' "New" <i> ', "description": " Selected\r\n\"text\" <i> "}
     form = editor(app.get("/-/add", query, headers=PAGE, status=200))
+    assert form["title"].value == "Saved" and not form["_title"].checked
     assert form["description"].value == "Saved <b>" and not form["_quote"].checked
-    form["_quote"].checked = is_accepted
+    form["_title"].checked = form["_quote"].checked = is_accepted
     submit(form)
-    expected = 'Saved <b>\n\nSelected\n"text" <i>' if is_accepted else "Saved <b>"
-    assert app.get(f"/{id}", status=200).json["description"] == expected
+    expected = ("Saved", "Saved <b>")
+    if is_accepted:
+        expected = ('"New" <i>', 'Saved <b>\n\nSelected\n"text" <i>')
+    bookmark = app.get(f"/{id}", status=200).json
+    assert (bookmark["title"], bookmark["description"]) == expected
 
 
 def test_a_text_that_the_description_has_is_not_offered(app, add):
@@ -62,8 +66,8 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     response = submit(form, 409)
     assert "You have this bookmark already" in text(response)
     assert "You saved Saved on 6 May 2024." in text(response)
-    assert "New title: Typed" in text(response)
     again = editor(response)
+    assert "Use the title Typed" in text(response) and not again["_title"].checked
     assert again.action == f"/-/edit/{id}"
     assert (again["uri"].value, again["title"].value) == (URI, "Saved")
     assert again["tags"].value == "a, b" and again["_quote"].checked
