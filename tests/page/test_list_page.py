@@ -478,6 +478,17 @@ def test_on_a_phone_the_tag_that_a_search_found_is_in_view(browser):
     assert right(browser.find(".tags")) <= 381 < right(browser.find(".tags a:last-child"))
 
 
+@pytest.mark.parametrize("width", [390, 768])
+@pytest.mark.parametrize("tag, is_cut", [("howto", False), ("c", False), ("long" * 60, True)])
+def test_a_single_tag_is_cut_only_if_it_is_longer_than_its_line(browser, width, tag, is_cut):
+    browser.use_screen(width)
+    browser.post("https://a.example/", title="T", tags=[tag])
+    browser.open()
+    link = browser.find(".tags a")
+    assert (link.get_property("scrollWidth") > link.get_property("clientWidth")) == is_cut
+    assert right(link) <= width - 8
+
+
 def test_on_a_phone_the_place_in_the_list_is_beside_the_links_to_the_next_pages(browser, filled):
     browser.use_screen(390)
     total = len(browser.stored())
