@@ -89,7 +89,7 @@ def _key(request: Request, has_tokens: bool) -> _Key | None:
         return None
     if environ.get("PATH_INFO", "").startswith("/-/"):
         return None
-    if any(name in environ for name in _UNCACHED_VARIABLES):
+    if not environ.keys().isdisjoint(_UNCACHED_VARIABLES):
         return None
     return (has_tokens, *map(environ.get, _KEY_VARIABLES))
 
