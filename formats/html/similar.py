@@ -60,19 +60,14 @@ def _write_group(members: Group, site: Site) -> list[str]:
         heading = ""
         if entry is members[0]:
             heading = _group_heading(members, differences.key)
-        suggestion = ""
-        if entry is suggested:
-            suggestion = " <em>Suggested</em>"
         others = [other.bookmark.id for other in members if other is not entry]
         address = _address(entry.bookmark.uri, differences)
-        keep = _keep_button(entry, others, bool(suggestion), site)
-        items.append(_item(entry, heading, address, suggestion, keep, site))
+        keep = _keep_button(entry, others, entry is suggested, site)
+        items.append(_item(entry, heading, address, keep, site))
     return items
 
 
-def _item(
-    entry: Entry, heading: str, address: str, suggestion: str, keep: str, site: Site
-) -> str:
+def _item(entry: Entry, heading: str, address: str, keep: str, site: Site) -> str:
     bookmark = entry.bookmark
     css_class = ""
     if heading:
@@ -84,7 +79,7 @@ def _item(
     return f"""\
 <li id="b-{bookmark.id}"{css_class}>
 {heading}<h2 dir="ltr">{address}</h2>
-<p dir="auto">{title}{suggestion}</p>
+<p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} {edit}</span>\
 {date} <span class="tags">{tags}</span></p>
 </li>
@@ -100,14 +95,17 @@ def _group_heading(members: Group, key: str) -> str:
 def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: Site) -> str:
     ids = " ".join(others)
     style = ""
+    suggestion = ""
     if is_suggested:
         style = ' class="suggested"'
+        suggestion = '<span class="hint">Suggested</span> '
     action = f"{e(site.path)}/-/keep/{entry.bookmark.id}"
     attributes = f'formaction="{action}" name="others" value="{ids}"'
     deleted = "the other"
     if len(others) > 1:
         deleted = f"{len(others)} others"
-    return f'<button form="many"{style} {attributes}>Keep, delete {deleted}</button>'
+    button = f'<button form="many"{style} {attributes}>Keep, delete {deleted}</button>'
+    return suggestion + button
 
 
 def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
