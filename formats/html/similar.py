@@ -98,7 +98,7 @@ def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: 
     suggestion = ""
     if is_suggested:
         style = ' class="suggested"'
-        suggestion = '<span class="hint">Suggested</span> '
+        suggestion = "<em>Suggested</em> "
     action = f"{e(site.path)}/-/keep/{entry.bookmark.id}"
     attributes = f'formaction="{action}" name="others" value="{ids}"'
     deleted = "the other"
