@@ -30,6 +30,13 @@ SHELL = shutil.which("chromium-headless-shell")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
+# Browsers move the focus to a field `autofocus` a little later, and not in a page with a fragment.
+IS_LOADED = """
+    const isWaiting = document.querySelector("[autofocus]") && !location.hash
+        && document.activeElement === document.body;
+    return document.readyState === "complete" && !isWaiting;
+"""
+
 
 class Browser:
     def __init__(self, driver: Any, address: str) -> None:
@@ -61,6 +68,7 @@ class Browser:
 
     def open(self, path: str = "/") -> None:
         self.driver.get(path if path.startswith("http") else self.address + path)
+        self.wait(self.is_loaded)
 
     def find(self, selector: str) -> WebElement:
         return self.wait(lambda: next(iter(self.all(selector)), None))
@@ -98,7 +106,7 @@ class Browser:
         self.wait(lambda: self.find("html") != old and self.is_loaded())
 
     def is_loaded(self) -> bool:
-        return bool(self.driver.execute_script("return document.readyState === 'complete'"))
+        return bool(self.driver.execute_script(IS_LOADED))
 
     @property
     def focused(self) -> WebElement:
