@@ -36,12 +36,11 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
 
     `is_typed` is False for a description that is text selected on a page.
     """
-    link = title_link(entry.bookmark)
     date = date_html(entry.bookmark.created)
     notice = (
         '<div class="notice" role="alert" tabindex="-1">\n'
-        f"<p>You saved {link} on {date}. Here it is. New tags are at the end. "
-        "Nothing changes until you save.</p>\n</div>\n"
+        f"<p>You saved it on {date}. New tags are at the end. Nothing changes until you save.</p>\n"
+        "</div>\n"
     )
     offers = {}
     title = sent.text("title").strip()

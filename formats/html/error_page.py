@@ -94,8 +94,10 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    # Another site may have sent the request, and must not learn the number of unread bookmarks.
-    site = replace(site, count_unread=lambda: 0)
+    if problem.status not in (404, 410):
+        # With another status, the request may come from another site or have no token, and then
+        # the page must not tell the number of unread bookmarks.
+        site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:
         main += f"<p>If it can still be put back, it is in {trash_link(site)}.</p>\n"
@@ -117,9 +119,16 @@ def problem_html(problem: Problem) -> str:
 def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
     items = ""
     for name, reason in errors:
-        label = LABELS.get(name, name)
-        items += f"<li>{e(label)} {people_text(reason)}</li>"
+        items += f"<li>{error_sentence(name, reason)}</li>"
     return f"<ul>{items}</ul>\n"
+
+
+def error_sentence(name: str, reason: str) -> str:
+    """Return a sentence for people as HTML."""
+    label = LABELS.get(name, name)
+    if " at index " in reason:
+        label = "Each tag"
+    return f"{e(label)} {people_text(reason)}"
 
 
 def detail_html(problem: Problem) -> str:

@@ -85,7 +85,7 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
-    labels = {"add": "Add", "ask": "Remove"}
+    labels = {"add": "Add tags", "ask": "Remove tags"}
     content = tags_field("list-tags", f"Tags for {number}", placeholder="Tags")
     content += buttons(labels)
     path = f"{listing.site.path}/-/retag"

@@ -14,7 +14,7 @@ from formats.html.editor import (
     saved_version,
     texts_of,
 )
-from formats.html.error_page import Problem, detail_html, people_text, problem_html
+from formats.html.error_page import Problem, detail_html, error_sentence, problem_html
 from formats.html.frame import Note, e
 from formats.html.list_forms import tags_field
 from formats.listing import Site, list_address, with_query
@@ -50,8 +50,9 @@ def write_refused(fields: Mapping[str, Any], path: str, problem: Problem, site: 
     notes = _notes(problem)
     first_wrong_field = next(iter(notes), "")
     parts = FormParts(notes=notes, focus=first_wrong_field, save_label=label)
-    main = _alert(_text_above_form(problem)) + edit_form(site, form, parts)
-    return frame.write_page(problem.heading, main, site)
+    heading, text = _heading_and_text(problem)
+    main = _alert(text) + edit_form(site, form, parts)
+    return frame.write_page(heading, main, site)
 
 
 def _edited_id(path: str) -> str:
@@ -67,14 +68,15 @@ def _notes(problem: Problem) -> dict[str, Note]:
     return {name: Note("error", text) for name, text in errors.items()}
 
 
-def _text_above_form(problem: Problem) -> str:
+def _heading_and_text(problem: Problem) -> tuple[str, str]:
+    text = problem_html(problem)
     if problem.is_outcome_unknown:
-        return "<p>The form has what you typed.</p>\n" + problem_html(problem)
+        return problem.heading, f"<p>The form has what you typed.</p>\n{text}"
     wrong_fields = [name for name, _ in problem.errors]
     if wrong_fields and set(wrong_fields) <= LABELS.keys():
         links = _links_to_fields(wrong_fields)
-        return f"<p>Not saved yet. Please correct: {links}</p>\n"
-    return "<p>Not saved yet.</p>\n" + problem_html(problem)
+        return "Not saved yet", f"<p>Please correct: {links}</p>\n"
+    return problem.heading, f"<p>Not saved yet.</p>\n{text}"
 
 
 def _links_to_fields(names: Sequence[str]) -> str:
@@ -153,9 +155,9 @@ def _error_sentences(problem: Problem) -> dict[str, str]:
     """Return sentences by field name, in the order of the form."""
     errors = dict(problem.errors)
     sentences = {}
-    for name, label in LABELS.items():
+    for name in LABELS:
         if name in errors:
-            sentences[name] = f"{label} {people_text(errors[name])}"
+            sentences[name] = error_sentence(name, errors[name])
     return sentences
 
 

@@ -1,7 +1,6 @@
 """The page of bookmarks whose addresses differ only a little."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from formats.html import frame
 from formats.html.editor import shown_version
@@ -44,34 +43,32 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     )
 
 
-class _Differences(NamedTuple):
-    """What is different in the uris of a group: all that is before and after their key."""
-
-    key: str
-    begins: set[str]
-    ends: set[str]
-
-
 def _write_group(members: Group, site: Site) -> list[str]:
-    differences = _find_differences(members)
+    key = similar_key(members[0].bookmark.uri)
     suggested = min(members, key=_distance_from_plain_address)
     items = []
     for entry in members:
         heading = ""
         if entry is members[0]:
-            heading = _group_heading(members, differences.key)
+            heading = _group_heading(members, key)
         others = [other.bookmark.id for other in members if other is not entry]
-        address = _address(entry.bookmark.uri, differences)
-        keep = _keep_button(entry, others, entry is suggested, site)
-        items.append(_item(entry, heading, address, keep, site))
+        address = _address(entry.bookmark.uri, suggested.bookmark.uri, key)
+        is_suggested = entry is suggested
+        keep = _keep_button(entry, others, is_suggested, site)
+        items.append(_item(entry, heading, address, keep, is_suggested, site))
     return items
 
 
-def _item(entry: Entry, heading: str, address: str, keep: str, site: Site) -> str:
+def _item(
+    entry: Entry, heading: str, address: str, keep: str, is_suggested: bool, site: Site
+) -> str:
     bookmark = entry.bookmark
     css_class = ""
     if heading:
         css_class = ' class="first"'
+    suggestion = ""
+    if is_suggested:
+        suggestion = " <em>Suggested</em>"
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     edit = f'<a href="{e(site.path)}/{bookmark.id}">Edit</a>'
     date = date_html(bookmark.created)
@@ -81,7 +78,7 @@ def _item(entry: Entry, heading: str, address: str, keep: str, site: Site) -> st
 {heading}<h2 dir="ltr">{address}</h2>
 <p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} {edit}</span>\
-{date} <span class="tags">{tags}</span></p>
+{date} <span class="tags">{tags}</span>{suggestion}</p>
 </li>
 """
 
@@ -95,34 +92,17 @@ def _group_heading(members: Group, key: str) -> str:
 def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: Site) -> str:
     ids = " ".join(others)
     style = ""
-    suggestion = ""
     if is_suggested:
         style = ' class="suggested"'
-        suggestion = "<em>Suggested</em> "
     action = f"{e(site.path)}/-/keep/{entry.bookmark.id}"
     attributes = f'formaction="{action}" name="others" value="{ids}"'
-    deleted = "the other"
-    if len(others) > 1:
-        deleted = f"{len(others)} others"
-    button = f'<button form="many"{style} {attributes}>Keep, delete {deleted}</button>'
-    return suggestion + button
+    return f'<button form="many"{style} {attributes}>Keep this one</button>'
 
 
 def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
     """Return a key that is lowest for a short uri with https."""
     uri = entry.bookmark.uri
     return not uri.lower().startswith("https:"), len(uri)
-
-
-def _find_differences(members: Group) -> _Differences:
-    key = similar_key(members[0].bookmark.uri)
-    differences = _Differences(key, set(), set())
-    for entry in members:
-        begin, common, end = _split_at_key(entry.bookmark.uri, key)
-        if common:
-            differences.begins.add(begin)
-            differences.ends.add(end)
-    return differences
 
 
 def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
@@ -136,20 +116,21 @@ def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     return shown_uri.partition(key)
 
 
-def _address(uri: str, differences: _Differences) -> str:
-    """Return a link to a uri, with marks where the uris of the group differ."""
-    begin, common, end = _split_at_key(uri, differences.key)
+def _address(uri: str, suggested_uri: str, key: str) -> str:
+    """Return a link to a uri, with marks where it differs from the suggested one."""
+    begin, common, end = _split_at_key(uri, key)
+    suggested_begin, _, suggested_end = _split_at_key(suggested_uri, key)
     html = e(begin)
     if common:
-        html = _mark_different(begin, differences.begins)
+        html = _mark_different(begin, suggested_begin)
         html += e(common)
-        html += _mark_different(end, differences.ends)
+        html += _mark_different(end, suggested_end)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
 
 
-def _mark_different(text: str, texts_of_group: set[str]) -> str:
-    if not text or len(texts_of_group) == 1:
+def _mark_different(text: str, suggested: str) -> str:
+    if text in ("", suggested):
         return e(text)
     return f"<mark>{e(text)}</mark>"
