@@ -430,8 +430,9 @@ def test_the_documented_command_prints_what_can_be_put_back(app, add, tmp_path):
     add("https://kept.example/")
     app.delete(f"/{made['id']}", status=204)
     command = documented_block("bash", "xargs -I FILE") + "true\n"  # grep fails for other files.
-    printed = run_in_bash(command, tmp_path)
-    assert printed == f'data/bookmarks/{made["id"]}.json:  "uri": "https://deleted.example/",\n'
+    date, uri = run_in_bash(command, tmp_path).splitlines()
+    assert date.startswith(f'data/tombstones/{made["id"]}.json:  "deleted": "20')
+    assert uri == f'data/bookmarks/{made["id"]}.json:  "uri": "https://deleted.example/",'
 
 
 @pytest.mark.parametrize("word", ["tar -xzf /backup", "cp /backup"])
