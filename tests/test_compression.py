@@ -6,12 +6,11 @@ import pytest
 from webob import Request
 
 GZIP = {"Accept-Encoding": "gzip, deflate, br"}
-LONG_TEXT = "Words that come again and again. " * 100
 
 
 @pytest.fixture
 def filled(app):
-    shared = {"description": LONG_TEXT}
+    shared = {"description": "Words that come again and again. " * 100}
     entries = [{"uri": f"https://example.com/{n}", "title": f"Number {n}"} for n in range(30)]
     app.post_json("/-/import", [entry | shared for entry in entries])
     return app

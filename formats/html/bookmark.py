@@ -45,7 +45,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
     offers = {}
     title = sent.text("title").strip()
     if title not in ("", entry.bookmark.title):
-        offers["title"] = editor.title_offer(title)
+        offers["title"] = editor.title_offer(title, is_checked=is_typed)
     description = sent.text("description").strip()
     if description not in entry.bookmark.description:
         offers["description"] = editor.quote_offer(description, is_checked=is_typed)

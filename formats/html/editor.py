@@ -91,9 +91,11 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         """Read the fields of a sent form or of a query."""
         texts = {name: _as_text(fields[name]) for name in LABELS if name in fields}
         texts["uri"] = _complete_address(fields.get("uri", ""))
-        title = fields.get("_title")
-        if title:
-            texts["title"] = title
+        opened_digests = fields.get("_opened", "")
+        offered_title = fields.get("_title")
+        # A title that the user has typed is not replaced.
+        if offered_title and _digest("title", texts.get("title")) in opened_digests:
+            texts["title"] = offered_title
         quote = fields.get("_quote")
         if quote:
             texts["description"] = join_paragraphs(texts.get("description", ""), _as_text(quote))
@@ -102,7 +104,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             texts=texts,
             unread=any(map(_is_unread, tags)) or bool(fields.get("unread")),
-            opened_digests=fields.get("_opened", ""),
+            opened_digests=opened_digests,
             list_query=fields.get("_list"),
             closes_window=bool(fields.get("close")),
         )
@@ -301,8 +303,8 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
     return f'<fieldset class="choices">\n{legend}<div>\n{labels}</div>\n</fieldset>\n'
 
 
-def title_offer(title: str) -> str:
-    return _checkbox("_title", title, f"Use the title {_quoted(title)}", is_checked=False)
+def title_offer(title: str, is_checked: bool) -> str:
+    return _checkbox("_title", title, f"Use the title {_quoted(title)}", is_checked)
 
 
 def quote_offer(description: str, is_checked: bool) -> str:

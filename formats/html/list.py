@@ -248,16 +248,13 @@ class _ItemWriter:
 
     def _tag_links(self, tags: Sequence[str]) -> str:
         links = []
-        found = []  # These are first, because small screens do not show all tags.
         for tag in tags:
             address = f"{self._tag_link_start}{_quote(tag)}"
             name = self._escape_and_mark(tag)
-            link = f'<a href="{address}">{name}</a> '
-            if "<mark>" in name:
-                found.append(link)
-            else:
-                links.append(link)
-        return "".join(found + links)
+            links.append(f'<a href="{address}">{name}</a> ')
+        # Found tags are first, because small screens do not show all.
+        links.sort(key=lambda link: "<mark>" not in link)
+        return "".join(links)
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:

@@ -8,7 +8,8 @@ from formats.listing import Listing, Parameters
 
 # Labels of buttons by value. The key Enter presses the first one.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
-_ACTIONS = {"read": "Mark as read", "delete": "Delete"}
+# CSS shows one of the first two: while an unread bookmark is checked, "Mark as read".
+_ACTIONS = {"read": "Mark as read", "unread": "Mark as unread", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
 # On touch screens, CSS shows the checkboxes of items while the checkbox `selecting` is checked.
 SELECT = (
@@ -86,8 +87,8 @@ def retag_menu(listing: Listing) -> str:
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
     labels = {"add": "Add tags", "ask": "Remove tags"}
-    content = tags_field("list-tags", f"Tags for {number}", placeholder="Tags")
-    content += buttons(labels)
+    content = tags_field("list-tags", f"Tags for {number}", placeholder="Separated by commas")
+    content += f'<p class="buttons">{buttons(labels)}</p>\n'
     path = f"{listing.site.path}/-/retag"
     return post_form(path, hidden, content, attributes='class="retag"')
 

@@ -452,7 +452,7 @@
   // Press a button for all that is checked, or for the current bookmark.
   function press(...texts) {
     const controls = findAll(".list > .current .actions > *");
-    if (boxes(":checked").length) controls.unshift(...findAll(".bar button"));
+    if (boxes(":checked").length) controls.unshift(...findAll(".bar button").filter((shown) => shown.checkVisibility()));
     controls.find((control) => texts.includes(control.textContent))?.click();
   }
 

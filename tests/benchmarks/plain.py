@@ -11,12 +11,10 @@ import secrets
 import sys
 from collections.abc import Callable
 
-BODY = b"x" * 300
-
 
 def constant(environ, start_response):
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "300")])
-    return [BODY]
+    return [b"x" * 300]
 
 
 def unchanged(environ, start_response):

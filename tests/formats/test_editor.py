@@ -42,11 +42,14 @@ def test_the_title_and_selected_text_of_the_page_can_be_accepted(app, add, is_ac
     assert form["description"].value == "Saved <b>" and not form["_quote"].checked
     form["_title"].checked = form["_quote"].checked = is_accepted
     submit(form)
-    expected = ("Saved", "Saved <b>")
-    if is_accepted:
-        expected = ('"New" <i>', 'Saved <b>\n\nSelected\n"text" <i>')
     bookmark = app.get(f"/{id}", status=200).json
-    assert (bookmark["title"], bookmark["description"]) == expected
+    assert bookmark["title"] == ('"New" <i>' if is_accepted else "Saved")
+    quote = '\n\nSelected\n"text" <i>' if is_accepted else ""
+    assert bookmark["description"] == f"Saved <b>{quote}"
+    form = editor(app.get("/-/add", query | {"title": "Newer"}, headers=PAGE, status=200))
+    form["title"], form["_title"].checked = "Typed", True
+    submit(form)
+    assert app.get(f"/{id}", status=200).json["title"] == "Typed"
 
 
 def test_a_text_that_the_description_has_is_not_offered(app, add):
@@ -67,14 +70,14 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     assert "You have this bookmark already" in text(response)
     assert "You saved it on 6 May 2024." in text(response)
     again = editor(response)
-    assert "Use the title Typed" in text(response) and not again["_title"].checked
+    assert "Use the title Typed" in text(response) and again["_title"].checked
     assert again.action == f"/-/edit/{id}"
     assert (again["uri"].value, again["title"].value) == (URI, "Saved")
     assert again["tags"].value == "a, b" and again["_quote"].checked
     assert app.get(f"/{id}", status=200).json["tags"] == ["a"]
     submit(again)
     bookmark = app.get(f"/{id}", status=200).json
-    assert (bookmark["title"], bookmark["tags"]) == ("Saved", ["a", "b"])
+    assert (bookmark["title"], bookmark["tags"]) == ("Typed", ["a", "b"])
     assert bookmark["description"] == "Text\n\nMore"
 
 

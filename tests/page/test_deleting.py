@@ -7,7 +7,6 @@ import pytest
 from samples import SAMPLES
 from selenium.webdriver.common.keys import Keys
 
-FIELDS = ("uri", "title", "description", "tags", "created")
 LIST = "/?tag=web&limit=2&offset=2"
 # The bookmarks with the tag `web` on the second page of two.
 ON_LIST = ["Combobox Pattern | APG", "PEP 3333: Python Web Server Gateway Interface"]
@@ -27,7 +26,7 @@ DELAY = """
 
 
 def fields(bookmark):
-    return {name: bookmark[name] for name in FIELDS}
+    return {name: bookmark[name] for name in ("uri", "title", "description", "tags", "created")}
 
 
 def path_and_query(browser):

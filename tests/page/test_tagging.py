@@ -28,14 +28,9 @@ def link_with_number(browser, name, number):
     return browser.link(f"{name}\n{number}")
 
 
-def open_menu(browser):
-    """Open the menu that changes the tags of all bookmarks of the list; Back shows it open."""
-    if not browser.all("#retag[open]"):
-        browser.find("#retag > summary").click()
-
-
 def change_tags(browser, tags):
-    open_menu(browser)
+    if not browser.all("#retag[open]"):  # Back shows it open.
+        browser.find("#retag > summary").click()
     browser.fill(**{"list-tags": tags})
     browser.leave(lambda: browser.press(Keys.ENTER))
 

@@ -21,7 +21,6 @@ BODY = (
 )
 LIST = b"GET /?format=json HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 THREADS = 8  # The number of threads that the service has.
-STALLED = 8
 # The service writes lists of 20 MiB within this time; a held thread is not free so soon.
 SOON_SECONDS = 30
 
@@ -78,7 +77,7 @@ def test_clients_that_stop_reading_hold_neither_thread_nor_memory(serve, data, c
     stalled = [stall(connect(service)) for _ in range(THREADS)]
     assert response_seconds(connect(service)) < SOON_SECONDS
     before = resident_bytes(service)
-    stalled += [stall(connect(service)) for _ in range(STALLED)]
+    stalled += [stall(connect(service)) for _ in range(8)]
     assert response_seconds(connect(service)) < SOON_SECONDS
     until(lambda: resident_bytes(service) - before < size)
     # The unread response is still complete.

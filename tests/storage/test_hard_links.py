@@ -7,12 +7,11 @@ import pytest
 from clients import ask, ask_within, put, put_body, titles, uri_of
 
 OLD, LINKED = [put_body(uri_of("a"), title) for title in ("Old", "Linked")]
-TAGGED = {**LINKED, "tags": ["new"]}
 # Each update with the fields that the bookmark then has.
 UPDATES = [
     (("PUT", "/a", OLD), OLD),
     (("PUT", "/a", LINKED), LINKED),
-    (("PUT", "/a/tags", b"new"), TAGGED),
+    (("PUT", "/a/tags", b"new"), {**LINKED, "tags": ["new"]}),
 ]
 
 

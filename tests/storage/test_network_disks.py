@@ -14,7 +14,6 @@ from clients import COMMAND, put, service_of, titles
 from tests.conftest import until
 
 SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
-TRIES = 10
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_a_network_disk_is_warned_about_once_or_trusted_and_followed_with_inotif
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
         assert ("no other machine may write" in result.stderr) == (not options)
     services = [start(service_of(data), BOOKMARKS_ONE_MACHINE="1") for _ in range(2)]
-    for number in range(TRIES):
+    for number in range(10):
         writer, reader = services[number % 2], services[1 - number % 2]
         assert put(writer.address, f"b{number}", f"B {number}").status == 201
         assert titles(reader.address)[f"b{number}"] == f"B {number}"

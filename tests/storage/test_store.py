@@ -522,13 +522,10 @@ def replace_folder_at(patch, module, call, folder):
     patch.setattr(module, call, replace_and_call)
 
 
-def add_b(folder):
-    folder.put(bookmark("b", title="B"))
-
-
 # Changes, folders that are replaced meanwhile, and the titles after the change.
 REPLACED = [
-    (add_b, "bookmarks", {"a": "A", "b": "B"}), (update_a, "bookmarks", {"a": "Mine"}),
+    (lambda folder: folder.put(bookmark("b", title="B")), "bookmarks", {"a": "A", "b": "B"}),
+    (update_a, "bookmarks", {"a": "Mine"}),
     (delete_a, "bookmarks", {}), (delete_a, "tombstones", {}),
 ]  # fmt: skip
 

@@ -17,7 +17,6 @@ from tests.conftest import write_file
 CREATED = "2020-01-01T00:00:00Z"
 DAY = 86_400
 DAYS = 30
-STEPS = ("link", "rename", "unlink", "fsync")
 
 
 def make(folder, keep_deleted=DAYS):
@@ -256,7 +255,7 @@ def run_killed(step, work):
     child = os.fork()
     if child == 0:
         calls = 0
-        for name in STEPS:
+        for name in ("link", "rename", "unlink", "fsync"):
             original = getattr(os, name)
 
             def end_or_call(*arguments, original=original, **options):
