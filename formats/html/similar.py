@@ -26,7 +26,7 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
         total = frame.number_of(len(groups), "group")
         text = (
             "These look like the same page. Keep one of each group: it gets the tags of the "
-            "others, which are deleted and can be put back."
+            "others, which are deleted."
         )
     else:
         total = ""
