@@ -673,9 +673,9 @@ def test_a_page_of_50_bookmarks_has_at_most_60_kb_and_76_kb_with_a_filter(app):
     filter = {}
     for name, value, size in (
         ("limit", "50", 60_000),
-        ("tag", "common", 64_100),
-        ("q", "usual people", 71_000),
-        ("sort", "-modified", 76_100),
+        ("tag", "common", 64_300),
+        ("q", "usual people", 71_200),
+        ("sort", "-modified", 76_300),
     ):
         filter[name] = value
         page = app.get("/", filter, headers=PAGE, status=200)
