@@ -39,8 +39,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
     date = date_html(entry.bookmark.created)
     notice = (
         '<div class="notice" role="alert" tabindex="-1">\n'
-        f"<p>You saved it on {date}. New tags are at the end. Nothing changes until you save.</p>\n"
-        "</div>\n"
+        f"<p>Saved {date}. New tags are at the end. Nothing changes until you save.</p>\n</div>\n"
     )
     offers = {}
     title = sent.text("title").strip()

@@ -255,7 +255,7 @@
     else time.textContent = time.textContent.replace(` ${new Date().getFullYear()}`, "");
   }
   items().forEach(nameControls);
-  findAll(".single > .meta time").forEach(shorten);
+  findAll(".single > :is(.meta, .notice:not(.alert)) time").forEach(shorten);
 
   const all = make("input", { type: "checkbox" });
   let lastBox; // From which a click with Shift checks the boxes.

@@ -23,7 +23,7 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     path = "/-/add?uri=HTTPS://A.example/x&title=Theirs&tags=two,three,ONE,four"
     response = app.get(path, headers=PAGE, status=200)
     form = editor(response)
-    assert "You saved it on 6 May 2024." in text(response)
+    assert "Saved 6 May 2024." in text(response)
     assert form.action == f"/-/edit/{id}" and form["title"].value == "Mine"
     assert "Use the title Theirs" in text(response) and not form["_title"].checked
     assert "autofocus" in form["tags"].attrs
@@ -68,7 +68,7 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     form["tags"], form["description"] = "b, A", "More"
     response = submit(form, 409)
     assert "You have this bookmark already" in text(response)
-    assert "You saved it on 6 May 2024." in text(response)
+    assert "Saved 6 May 2024." in text(response)
     again = editor(response)
     assert "Use the title Typed" in text(response) and again["_title"].checked
     assert again.action == f"/-/edit/{id}"

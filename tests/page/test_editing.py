@@ -69,7 +69,7 @@ def test_saving_a_page_with_the_bookmarklet_takes_three_actions(known, other_sit
 def test_the_bookmarklet_opens_a_saved_page_and_adds_tags_and_text(known, other_site):
     id = known.post(other_site, title="Mine", tags=["old"], created="2024-05-06T07:08:09Z")["id"]
     click_bookmarklet(known, other_site)
-    assert known.find(".notice").text.startswith("You saved it on 6 May 2024.")
+    assert known.find(".notice").text.startswith("Saved 6 May 2024.")
     assert value(known, "title") == "Mine" and value(known, "description") == ""
     known.wait(lambda: known.focused == known.find("#tags"))
     known.press("ope", Keys.ENTER)

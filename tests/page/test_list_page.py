@@ -332,7 +332,7 @@ def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
     tags = [f"a longer tag {n}" for n in range(8)]
     browser.post("https://a.example/", title="A long title " * 12, tags=tags)
     browser.open()
-    ActionChains(browser.driver).move_to_element(browser.find(".list > li")).perform()
+    ActionChains(browser.driver).move_to_element(browser.find(".list .tags")).perform()
     # The topmost element at the middle of each control must be the control itself.
     script = """
         const {x, y, width, height} = arguments[0].getBoundingClientRect();
