@@ -268,7 +268,10 @@ def _add_keep_deleted(parser: argparse.ArgumentParser) -> None:
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     _add_tags(parser, "--tag", "select the bookmarks with this tag; several: with all of them")
     parser.add_argument(
-        "--q", default="", metavar="SEARCH", help="select the bookmarks that match"
+        "--q",
+        default="",
+        metavar="SEARCH",
+        help="select what matches, such as '#web site:example.org after:2025'",
     )
 
 
