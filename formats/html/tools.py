@@ -35,12 +35,12 @@ def write_tools(view: View, total: int) -> str:
 def _aside(site: Site) -> str:
     if site.is_visitor:
         return ""
-    similar = link_button("Find similar addresses", f"{site.path}/-/similar")
-    text = f"<p>Bookmarks you may have twice.</p>\n<p>{similar}</p>\n"
-    sections = _section("Similar addresses", text)
     trash = link_button("See deleted bookmarks", f"{site.path}/-/trash")
     text = f"<p>Bookmarks you can put back.</p>\n<p>{trash}</p>\n"
-    sections += _section("Recently deleted", text)
+    sections = _section("Recently deleted", text)
+    similar = link_button("Find similar addresses", f"{site.path}/-/similar")
+    text = f"<p>Bookmarks you may have twice.</p>\n<p>{similar}</p>\n"
+    sections += _section("Similar addresses", text)
     # script.js adds the button "Keyboard shortcuts" after the empty element.
     return f'<aside aria-label="Tidying up">\n{sections}<div id="more"></div>\n</aside>\n'
 
