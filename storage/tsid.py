@@ -5,7 +5,6 @@ import time
 
 _CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _MS_FROM_1970_TO_2020 = 1_577_836_800_000
-_MAX_STEP = 4096
 
 
 class Minter:
@@ -22,9 +21,10 @@ class Minter:
         if milliseconds <= 0:  # Some clocks start in 1970.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
-        # Ids of the same millisecond must ascend. The step is random, because a gap between ids in
-        # steps of 1 would tell visitors that a private bookmark has the id between them.
-        number = max(number, self._last_number + random.randint(1, _MAX_STEP))
+        # Ids of the same millisecond must ascend. Their steps have random orders of magnitude,
+        # because a gap between even steps would show visitors that a private bookmark is in it.
+        step = int(2 ** random.uniform(0, 20))
+        number = max(number, self._last_number + step)
         self._last_number = number
         return _to_base32(number)
 

@@ -70,7 +70,7 @@ def test_a_wrong_parameter_is_an_error_that_leads_back_to_the_list(app, query):
     ("/-/read/a", "", "Mark as read"),
     ("/-/restore", "", "Put back"),
     ("/-/trash", "", "Delete for good"),
-    ("/-/keep/a", "", "Keep it, delete the others"),
+    ("/-/keep/a", "", "Keep this one"),
     ("/-/selected", "add", "Add tags"),
     ("/-/retag", "ask", "Remove tags"),
     ("/-/tags", "rename", "Rename"),

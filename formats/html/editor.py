@@ -94,7 +94,7 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         opened_digests = fields.get("_opened", "")
         offered_title = fields.get("_title")
         # A title that the user has typed is not replaced.
-        if offered_title and _digest("title", texts.get("title")) in opened_digests:
+        if offered_title and _digest("title", texts.get("title")) in opened_digests.split():
             texts["title"] = offered_title
         quote = fields.get("_quote")
         if quote:

@@ -94,8 +94,8 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    if problem.status not in (404, 410):
-        # With another status, the request may come from another site or have no token, and then
+    if problem.status != 404:
+        # The request may come from another site or have no token, or browsers keep the page. Then
         # the page must not tell the number of unread bookmarks.
         site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
@@ -126,8 +126,8 @@ def _errors_html(errors: Sequence[tuple[str, str]]) -> str:
 def error_sentence(name: str, reason: str) -> str:
     """Return a sentence for people as HTML."""
     label = LABELS.get(name, name)
-    if " at index " in reason:
-        label = "Each tag"
+    if name == "tags" and " at index " in reason:
+        label = "A tag"
     return f"{e(label)} {people_text(reason)}"
 
 

@@ -216,8 +216,7 @@ class _ItemWriter:
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        is_marked = UNREAD in entry.tags and not self._is_visitor
-        unread = " class=unread" if is_marked else ""
+        unread = " class=unread" if self._is_marked_unread(entry) else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
@@ -234,10 +233,14 @@ class _ItemWriter:
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)
         shown_tags: Sequence[str] = entry.bookmark.tags
-        if UNREAD in entry.tags:  # The owner sees a dot in place of this tag.
+        if self._is_marked_unread(entry):  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
-        return f'{actions}{host} {date} <span class=tags>{tags}</span>'
+        # With a tabindex, a click behind the tags gives them the focus, and CSS shows all.
+        return f'{actions}{host} {date} <span class=tags tabindex=-1>{tags}</span>'
+
+    def _is_marked_unread(self, entry: Entry) -> bool:
+        return UNREAD in entry.tags and not self._is_visitor
 
     def _host_link(self, uri: str) -> str:
         host = host_of(uri)
@@ -250,8 +253,7 @@ class _ItemWriter:
         links = []
         for tag in tags:
             address = f"{self._tag_link_start}{_quote(tag)}"
-            name = self._escape_and_mark(tag)
-            links.append(f'<a href="{address}">{name}</a> ')
+            links.append(f'<a href="{address}">{self._escape_and_mark(tag)}</a> ')
         # Found tags are first, because small screens do not show all.
         links.sort(key=lambda link: "<mark>" not in link)
         return "".join(links)
@@ -384,13 +386,12 @@ def _most_used_tags(listing: Listing) -> str:
     counts = listing.selection.tag_counts(_MAX_TAGS)
     repeats_filter = listing.can_repeat_filter(number_of_links=len(counts))
     link_start = _tag_link_start(listing, repeats_filter)
-    hidden_tags = selected_tags
-    if listing.site.is_visitor:
-        hidden_tags = selected_tags | {UNREAD}
     items = ""
     for tag, count in counts:
-        if fold_tag(tag) not in hidden_tags:
-            items += _tag_item(tag, count, f"{link_start}{_quote(tag)}")
+        if fold_tag(tag) in selected_tags:
+            continue
+        is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
+        items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
     return items
 
 
@@ -401,8 +402,8 @@ def _all_tags_item(listing: Listing) -> str:
     return f'<li class="all"><a href="{e(listing.site.path)}/tags">All {number:,} tags</a></li>\n'
 
 
-def _tag_item(tag: str, count: int, address: str) -> str:
-    unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
+def _tag_item(tag: str, count: int, address: str, is_marked: bool) -> str:
+    unread = ' class="unread"' if is_marked else ""
     # <bdi> keeps the number to the right of Hebrew and Arabic tags.
     return (
         f'<li{unread}><a href="{address}"><bdi>{e(tag)}</bdi> '

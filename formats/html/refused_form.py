@@ -29,7 +29,7 @@ _LABELS_OF_REPEATED_ACTIONS = {
     "read": "Mark as read",
     "unread": "Mark as unread",
     "delete": "Delete",
-    "keep": "Keep it, delete the others",
+    "keep": "Keep this one",
     "restore": "Put back",
     "trash": "Delete for good",
 }

@@ -1,6 +1,7 @@
 """The page of bookmarks whose addresses differ only a little."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from formats.html import frame
 from formats.html.editor import shown_version
@@ -45,14 +46,15 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 
 def _write_group(members: Group, site: Site) -> list[str]:
     key = similar_key(members[0].bookmark.uri)
-    suggested = min(members, key=_distance_from_plain_address)
+    plain = _plain_parts(members, key)
+    suggested = min(members, key=lambda entry: _distance_from_plain(entry.bookmark.uri))
     items = []
     for entry in members:
         heading = ""
         if entry is members[0]:
             heading = _group_heading(members, key)
         others = [other.bookmark.id for other in members if other is not entry]
-        address = _address(entry.bookmark.uri, suggested.bookmark.uri, key)
+        address = _address(entry.bookmark.uri, key, plain)
         is_suggested = entry is suggested
         keep = _keep_button(entry, others, is_suggested, site)
         items.append(_item(entry, heading, address, keep, is_suggested, site))
@@ -99,10 +101,28 @@ def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: 
     return f'<button form="many"{style} {attributes}>Keep this one</button>'
 
 
-def _distance_from_plain_address(entry: Entry) -> tuple[bool, int]:
+def _distance_from_plain(uri: str) -> tuple[bool, int]:
     """Return a key that is lowest for a short uri with https."""
-    uri = entry.bookmark.uri
     return not uri.lower().startswith("https:"), len(uri)
+
+
+class _Parts(NamedTuple):
+    begin: str  # Before the key.
+    end: str  # After it.
+
+
+def _plain_parts(members: Group, key: str) -> _Parts:
+    """Return the plainest parts of all uris, such as `https://` and ""."""
+    begins = []
+    ends = []
+    for entry in members:
+        begin, common, end = _split_at_key(entry.bookmark.uri, key)
+        if common:
+            begins.append(begin)
+            ends.append(end)
+    begin = min(begins, key=_distance_from_plain, default="")
+    end = min(ends, key=len, default="")
+    return _Parts(begin, end)
 
 
 def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
@@ -116,21 +136,20 @@ def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     return shown_uri.partition(key)
 
 
-def _address(uri: str, suggested_uri: str, key: str) -> str:
-    """Return a link to a uri, with marks where it differs from the suggested one."""
+def _address(uri: str, key: str, plain: _Parts) -> str:
+    """Return a link to a uri, with marks where it differs from the plain parts."""
     begin, common, end = _split_at_key(uri, key)
-    suggested_begin, _, suggested_end = _split_at_key(suggested_uri, key)
     html = e(begin)
     if common:
-        html = _mark_different(begin, suggested_begin)
+        html = _mark_different(begin, plain.begin)
         html += e(common)
-        html += _mark_different(end, suggested_end)
+        html += _mark_different(end, plain.end)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
 
 
-def _mark_different(text: str, suggested: str) -> str:
-    if text in ("", suggested):
+def _mark_different(text: str, plain: str) -> str:
+    if text in ("", plain):
         return e(text)
     return f"<mark>{e(text)}</mark>"

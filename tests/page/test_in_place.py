@@ -193,7 +193,7 @@ def test_an_error_of_the_bar_keeps_the_selection_and_what_was_typed(each):
     check(each, "T001")
     each.fill(**{"selected-tags": "x" * 300})
     press_in_bar(each, "Add tags")
-    each.wait(lambda: "Each tag must be at most 255" in each.find("main > .notice").text)
+    each.wait(lambda: "A tag must be at most 255" in each.find("main > .notice").text)
     assert each.find("#selected-tags").get_property("value") == "x" * 300
     assert checked(each) == ["T001"]
     each.fill(**{"selected-tags": "short"})

@@ -332,7 +332,9 @@ def test_a_mouse_reaches_every_tag_and_action_on_a_wide_screen(browser):
     tags = [f"a longer tag {n}" for n in range(8)]
     browser.post("https://a.example/", title="A long title " * 12, tags=tags)
     browser.open()
-    ActionChains(browser.driver).move_to_element(browser.find(".list .tags")).perform()
+    line = browser.find(".list .tags")
+    pointer = ActionChains(browser.driver)
+    pointer.move_to_element_with_offset(line, line.size["width"] // 2 - 2, 0).click().perform()
     # The topmost element at the middle of each control must be the control itself.
     script = """
         const {x, y, width, height} = arguments[0].getBoundingClientRect();
@@ -471,9 +473,8 @@ def test_on_a_phone_the_tag_that_a_search_found_is_in_view(browser):
     assert browser.find(".list > li").size["height"] <= 80
     # Other tags are whole in the line, or below what the item shows until one has the focus.
     line = browser.find(".tags").rect
-    tops = [tag.rect["y"] for tag in browser.all(".tags a")]
-    assert all(top == line["y"] or top >= line["y"] + line["height"] for top in tops)
-    assert tops.count(line["y"]) < 10
+    tops = {tag.rect["y"] for tag in browser.all(".tags a")} - {line["y"]}
+    assert tops and min(tops) >= line["y"] + line["height"]
     browser.wait(lambda: browser.press(Keys.TAB) or browser.focused.text == "tag 8")
     line = browser.find(".tags").rect
     assert browser.focused.rect["y"] + 44 <= line["y"] + line["height"] + 1
