@@ -134,6 +134,17 @@ def test_an_action_keeps_the_selection_and_what_is_open_and_typed(each):
     assert checked(each) == ["T003", "T001"] and len(each.all(".list [open]")) == 1
 
 
+def test_the_bar_marks_as_unread_only_if_all_checked_are_read(each):
+    add(each, 2)
+    each.open()
+    for action, unread in (("Mark as unread", ["T001"]), ("Mark as read", [])):
+        check(each, "T001")
+        assert [b.text for b in each.all(".bar button") if "Mark" in b.text] == [action]
+        each.press("r")
+        each.wait(lambda: [h.text for h in each.all(".unread h2")] == unread)
+        each.press(Keys.ESCAPE)
+
+
 @pytest.mark.parametrize("path", ["/", "/?tag=unread"])
 def test_the_keyboard_goes_on_after_an_action(each, path):
     add(each, 5, tags=["unread"])
