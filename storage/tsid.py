@@ -21,10 +21,10 @@ class Minter:
         if milliseconds <= 0:  # Some clocks start in 1970.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
-        # Ids of the same millisecond must ascend. With the heavy tail of this distribution, two
-        # steps look like one, so that a gap does not tell visitors of a private bookmark.
-        step = int(32 * random.paretovariate(0.7))
-        number = max(number, self._last_number + step)
+        if number <= self._last_number:
+            # Ids of the same millisecond must ascend. The sizes of the steps differ so much that
+            # visitors cannot tell one step from two, with the id of a private bookmark between.
+            number = self._last_number + int(32 * random.paretovariate(0.7))
         self._last_number = number
         return _to_base32(number)
 
