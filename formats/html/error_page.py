@@ -95,8 +95,8 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     if problem.status != 404:
-        # The request may come from another site or have no token, or browsers keep the page. Then
-        # the page must not tell the number of unread bookmarks.
+        # The page may answer a request of another site or without a token, and browsers may keep
+        # it, so it must not show the number of unread bookmarks.
         site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:

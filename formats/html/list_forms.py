@@ -8,7 +8,7 @@ from formats.listing import Listing, Parameters
 
 # Labels of buttons by value. The key Enter presses the first one.
 _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
-# CSS shows one of the first two: while an unread bookmark is checked, "Mark as read".
+# CSS shows "Mark as read" while an unread bookmark is checked, and else "Mark as unread".
 _ACTIONS = {"read": "Mark as read", "unread": "Mark as unread", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
 # On touch screens, CSS shows the checkboxes of items while the checkbox `selecting` is checked.
