@@ -34,7 +34,7 @@ def test_html_has_the_tags_in_alphabetical_order(app, add):
     links = {link.text: link["href"] for link in page.html.select(".cloud a:not(.rename)")}
     tags = {"A": "A", "b": "b", "c & d": "c+%26+d", "Zz": "Zz"}
     assert list(links.items()) == [(text, f"/?tag={tag}") for text, tag in tags.items()]
-    assert "/?q=%21untagged" in [link["href"] for link in page.html.select(".controls a")]
+    assert "/?q=%21untagged" in [link["href"] for link in page.html.select(".sort a")]
     numbers = [int(number.text) for number in page.html.select(".cloud li > span")]
     assert numbers == [len(app.get(address, status=200).json) for address in links.values()]
 

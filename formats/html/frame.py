@@ -234,6 +234,13 @@ def _current_attribute(is_current: bool) -> str:
     return ' aria-current="page"' if is_current else ""
 
 
+def sort_menu(summary: str, links: str) -> str:
+    return (
+        f'<details class="menu sort" name="menu"><summary>{summary}</summary>\n'
+        f"<div>{links}</div></details>\n"
+    )
+
+
 def link_button(label: str, address: str) -> str:
     return f'<a class="button" href="{e(address)}">{label}</a>'
 

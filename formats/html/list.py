@@ -155,10 +155,7 @@ def _sort_menu(listing: Listing) -> str:
         address = with_query(f"{listing.site.path}/", parameters)
         links += frame.link(label, address, is_current=order == current)
     summary = _ORDERS.get(current, "Sorted").removesuffix(" first")
-    return (
-        f'<details class="menu sort" name="menu"><summary>{summary}</summary>\n'
-        f"<div>{links}</div></details>\n"
-    )
+    return frame.sort_menu(summary, links)
 
 
 def _empty_html(listing: Listing) -> str:

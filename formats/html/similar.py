@@ -57,30 +57,25 @@ def _write_group(members: Group, site: Site) -> list[str]:
         address = _address(entry.bookmark.uri, key, plain)
         is_suggested = entry is suggested
         keep = _keep_button(entry, others, is_suggested, site)
-        items.append(_item(entry, heading, address, keep, is_suggested, site))
+        items.append(_item(entry, heading, address, keep, site))
     return items
 
 
-def _item(
-    entry: Entry, heading: str, address: str, keep: str, is_suggested: bool, site: Site
-) -> str:
+def _item(entry: Entry, heading: str, address: str, keep: str, site: Site) -> str:
     bookmark = entry.bookmark
     css_class = ""
     if heading:
         css_class = ' class="first"'
-    suggestion = ""
-    if is_suggested:
-        suggestion = " <em>Suggested</em>"
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     edit = f'<a href="{e(site.path)}/{bookmark.id}">Edit</a>'
     date = date_html(bookmark.created)
-    tags = e(" ".join([f"#{tag}" for tag in bookmark.tags]))
+    tags = "".join([f"<bdi>#{e(tag)}</bdi> " for tag in bookmark.tags])
     return f"""\
 <li id="b-{bookmark.id}"{css_class}>
 {heading}<h2 dir="ltr">{address}</h2>
 <p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} {edit}</span>\
-{date} <span class="tags">{tags}</span>{suggestion}</p>
+{date} <span class="tags">{tags}</span></p>
 </li>
 """
 
@@ -94,11 +89,13 @@ def _group_heading(members: Group, key: str) -> str:
 def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: Site) -> str:
     ids = " ".join(others)
     style = ""
+    note = ""
     if is_suggested:
         style = ' class="suggested"'
+        note = "<span>Suggested</span> "
     action = f"{e(site.path)}/-/keep/{entry.bookmark.id}"
     attributes = f'formaction="{action}" name="others" value="{ids}"'
-    return f'<button form="many"{style} {attributes}>Keep this one</button>'
+    return f'{note}<button form="many"{style} {attributes}>Keep this one</button>'
 
 
 def _distance_from_plain(uri: str) -> tuple[bool, int]:

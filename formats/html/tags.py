@@ -21,6 +21,12 @@ from storage.search import fold_text
 from storage.selection import TagCounts
 
 _KNOWN_PARAMETERS = ("q", "once", "sort")
+# The addresses of the page, below the path of the service, and what the menu calls them.
+_VIEWS = {
+    "tags": "By name",
+    "tags?sort=count": "Most used first",
+    "tags?once=1": "Used once",
+}
 _ACTIONS = {"merge": "Merge", "delete": "Delete"}
 _PAGE_SIZE = 500  # Browsers are slow with thousands of tags.
 
@@ -33,14 +39,14 @@ def write_tags(counts: TagCounts, view: View) -> str:
     if offset >= total:
         offset = 0
     begin = frame.begin("Tags", view.site, current="tags")
-    head = frame.list_head("Tags", frame.number_of(total, "tag"))
+    head = frame.list_head("Tags", frame.number_of(total, "tag"), _menu(view))
     notice = frame.changed_notice(view.values)
-    controls = _controls(view, counts)
+    filter_form = _filter_form(view)
     bar = _bar(view.site)
     content = _content(view.site, counts, selected[offset : offset + _PAGE_SIZE])
     pages = _page_links(view, offset, total)
     return (
-        f'{begin}<main id="main">\n{head}{notice}{controls}{bar}{content}\n'
+        f'{begin}<main id="main">\n{head}{notice}{filter_form}{bar}{content}\n'
         f"{pages}</main>\n{frame.END}"
     )
 
@@ -84,40 +90,33 @@ def _bar(site: Site) -> str:
     )
 
 
-def _controls(view: View, counts: TagCounts) -> str:
-    path = f"{view.site.path}/tags"
+def _menu(view: View) -> str:
+    current = _shown_view(view.values)
+    links = ""
+    for address, label in _VIEWS.items():
+        links += frame.link(label, f"{view.site.path}/{address}", is_current=address == current)
+    untagged = with_query(f"{view.site.path}/", [("q", "!untagged")])
+    links += frame.link("Untagged bookmarks", untagged, is_current=False)
+    return frame.sort_menu(_VIEWS[current].removesuffix(" first"), links)
+
+
+def _shown_view(values: Mapping[str, str]) -> str:
+    if "once" in values:
+        return "tags?once=1"
+    if values.get("sort") == "count":
+        return "tags?sort=count"
+    return "tags"
+
+
+def _filter_form(view: View) -> str:
     words = view.values.get("q", "").strip()
-    sort_links = _sort_links(view, path)
-    once = _once_link(view, path, counts)
-    untagged_address = with_query(f"{view.site.path}/", [("q", "!untagged")])
-    untagged = frame.link("Untagged", untagged_address, is_current=False)
     return f"""\
-<form class="controls" action="{e(path)}">
+<form class="filter" action="{e(view.site.path)}/tags">
 <label class="unseen" for="filter">Filter</label>\
 <input type="search" id="filter" name="q" value="{e(words)}" \
-placeholder="Filter tags" dir="auto" autocomplete="off"><button>Filter</button>
+placeholder="Filter tags" dir="auto" autocomplete="off">
 </form>
-<div class="controls">
-<p><span>Sort</span> {sort_links}</p>
-<p><span>Show</span> {once}{untagged}</p>
-</div>
 """
-
-
-def _sort_links(view: View, path: str) -> str:
-    is_by_count = view.values.get("sort") == "count"
-    shows_all = "once" not in view.values
-    by_name = frame.link("Name", path, is_current=shows_all and not is_by_count)
-    by_count = frame.link(
-        "Most used", f"{path}?sort=count", is_current=shows_all and is_by_count
-    )
-    return by_name + by_count
-
-
-def _once_link(view: View, path: str, counts: TagCounts) -> str:
-    number = sum(count == 1 for _, count in counts)
-    label = f"Used once <span>{number:,}</span>"
-    return frame.link(label, f"{path}?once=1", is_current="once" in view.values)
 
 
 def _item(site: Site, tag: str, count: int) -> str:

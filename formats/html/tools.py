@@ -7,7 +7,7 @@ from formats.listing import Parameters, Site, View, with_query
 
 # Format, suffix and label of each download.
 _EXPORTS = (
-    ("netscape", "html", "Browser bookmarks (HTML)"),
+    ("netscape", "html", "Bookmark file (HTML)"),
     ("csv", "csv", "Spreadsheet (CSV)"),
     ("json", "json", "All fields (JSON)"),
     ("xbel", "xbel", "XBEL (XML)"),

@@ -330,7 +330,7 @@ def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled
         return [-21, 21].every((way) => target.contains(document.elementFromPoint(x, y + way)));
     """
     for path, selector in [
-        ("/tags", ".controls a"), ("/?q=none", ".nothing a"),
+        ("/tags", ".sort summary"), ("/?q=none", ".nothing a"),
         ("/", "#more a, .list .more, label.select, #tags-of-list a, .sort summary"),
     ]:  # fmt: skip
         browser.open(path)
