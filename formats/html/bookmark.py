@@ -51,7 +51,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
     parts = FormParts(offers=offers, focus="tags")
     main = notice + editor.edit_form(site, _with_sent_tags(entry, sent), parts)
     main += editor.delete_form(site, entry, sent.list_query)
-    return write_page("You have this bookmark already", main, site)
+    return write_page("Already saved", main, site)
 
 
 def _with_sent_tags(entry: Entry, sent: BookmarkForm) -> BookmarkForm:

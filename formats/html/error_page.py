@@ -15,7 +15,7 @@ from formats.listing import Site
 
 _HEADINGS: Mapping[int, str] = {
     404: "There is nothing here",
-    409: "You have this bookmark already",
+    409: "Already saved",
     410: "This bookmark was deleted",
     412: "This has changed meanwhile",
     413: "This is too large",

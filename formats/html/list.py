@@ -30,6 +30,7 @@ _MAX_TAGS = 20  # More tags would not fit beside the list.
 _ADDRESS = re.compile(
     r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
 )
+_HOST_SEARCH = re.compile(r"site:\S+", re.IGNORECASE)
 _LONG_FILTER_NOTE = (
     "<p>The filter is too long for the links of this page. "
     "Shorten it to sort or download this list, or to change its tags.</p>\n"
@@ -119,7 +120,10 @@ def _heading(listing: Listing) -> str:
             content += _chip((name, value), f"<bdi>#{shown}</bdi>", listing, are_linked)
         else:
             before = "with " if content else ""
-            chip = _chip((name, value), f'<q dir="auto">{shown}</q>', listing, are_linked)
+            html = f'<q dir="auto">{shown}</q>'
+            if _HOST_SEARCH.fullmatch(value):
+                html = f"<bdi>{shown}</bdi>"
+            chip = _chip((name, value), html, listing, are_linked)
             content += f"<span>{before}{chip}</span>"
     return f"<h1>{content}</h1>\n"
 
@@ -213,7 +217,7 @@ class _ItemWriter:
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        unread = " class=unread" if self._is_marked_unread(entry) else ""
+        unread = " class=unread" if UNREAD in entry.tags else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
@@ -230,14 +234,11 @@ class _ItemWriter:
         host = self._host_link(entry.bookmark.uri)
         date = date_html(entry.bookmark.created)
         shown_tags: Sequence[str] = entry.bookmark.tags
-        if self._is_marked_unread(entry):  # CSS shows a dot in place of this tag.
+        if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
         # With a tabindex, a click behind the tags gives them the focus, and CSS shows all.
         return f'{actions}{host} {date} <span class=tags tabindex=-1>{tags}</span>'
-
-    def _is_marked_unread(self, entry: Entry) -> bool:
-        return UNREAD in entry.tags and not self._is_visitor
 
     def _host_link(self, uri: str) -> str:
         host = host_of(uri)
@@ -387,8 +388,7 @@ def _most_used_tags(listing: Listing) -> str:
     for tag, count in counts:
         if fold_tag(tag) in selected_tags:
             continue
-        is_marked = fold_tag(tag) == UNREAD and not listing.site.is_visitor
-        items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_marked)
+        items += _tag_item(tag, count, f"{link_start}{_quote(tag)}")
     return items
 
 
@@ -399,8 +399,8 @@ def _all_tags_item(listing: Listing) -> str:
     return f'<li class="all"><a href="{e(listing.site.path)}/tags">All {number:,} tags</a></li>\n'
 
 
-def _tag_item(tag: str, count: int, address: str, is_marked: bool) -> str:
-    unread = ' class="unread"' if is_marked else ""
+def _tag_item(tag: str, count: int, address: str) -> str:
+    unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
     # <bdi> keeps the number to the right of Hebrew and Arabic tags.
     return (
         f'<li{unread}><a href="{address}"><bdi>{e(tag)}</bdi> '

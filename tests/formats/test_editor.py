@@ -67,7 +67,7 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     form["uri"], form["title"] = "HTTPS://A.example/x", "Typed"
     form["tags"], form["description"] = "b, A", "More"
     response = submit(form, 409)
-    assert "You have this bookmark already" in text(response)
+    assert "Already saved" in text(response)
     assert "Saved 6 May 2024." in text(response)
     again = editor(response)
     assert "Use the title Typed" in text(response) and again["_title"].checked
@@ -190,7 +190,7 @@ def test_the_form_of_a_page_that_back_shows_fails_safely(app):
     (bookmark,) = app.get("/", status=200).json
     form["title"] = "Again"
     response = submit(form, 409)
-    assert "You have this bookmark already" in text(response)
+    assert "Already saved" in text(response)
     assert stored(app, bookmark["id"])["title"] == "Title"
 
 
