@@ -146,7 +146,7 @@ def _check_short_tag(trimmed: str) -> str:
     if not tag:
         raise _RuleBroken("must not contain an empty tag")
     if match := _NOT_IN_TAG.search(tag):
-        raise _RuleBroken(f"must not contain a tag with the character U+{ord(match[0]):04X}")
+        raise _RuleBroken(f"must not contain the character U+{ord(match[0]):04X}")
     return tag
 
 

@@ -25,7 +25,7 @@ from storage.errors import (
 )
 from storage.index import Entry
 from storage.query import UP_TO_18_DIGITS, Query, fold_tags
-from storage.search import Search, parse_expression
+from storage.search import AnyOf, Search, Tag, normalize_and_fold_tag, parse_expression
 from storage.selection import meets
 from storage.store import Store
 from storage.transaction import Transaction
@@ -72,18 +72,6 @@ class RetagReport(msgspec.Struct, omit_defaults=True):
     unchanged: int
     failed: list[FailedBookmark]
     error: StorageError | None = None  # Busy, Full or Unavailable, which ended the work early.
-
-    @classmethod
-    def empty(cls) -> "RetagReport":
-        return cls(matched=0, changed=0, unchanged=0, failed=[])
-
-    def add(self, other: "RetagReport") -> None:
-        """Add the numbers of another report, and take over its error."""
-        self.matched += other.matched
-        self.changed += other.changed
-        self.unchanged += other.unchanged
-        self.failed += other.failed
-        self.error = other.error
 
     def summary(self) -> str:
         return (
@@ -165,8 +153,7 @@ def retag(
 
     `check_state` is called before the first change.
     """
-    report = RetagReport.empty()
-    report.matched = len(entries)
+    report = RetagReport(matched=len(entries), changed=0, unchanged=0, failed=[])
     change = partial(_retag_one, retagging=retagging)
     try:
         for outcome in change_in_batches(store, entries, change, check_state):
@@ -177,17 +164,19 @@ def retag(
 
 
 def replace_tags(store: Store, tags: Sequence[str], new: Sequence[str]) -> RetagReport:
-    """Replace each tag on all bookmarks. Raises Unavailable if they cannot be selected."""
-    selected = []
+    """Replace the tags on all bookmarks. Raises Unavailable if they cannot be selected."""
+    has_any = AnyOf(tuple(Tag(normalize_and_fold_tag(tag)) for tag in tags))
+    retagging = Retagging(Query(search=has_any), remove=tuple(tags), add=tuple(new))
+    return retag(store, retagging, select_with_any(store, tags))
+
+
+def select_with_any(store: Store, tags: Sequence[str]) -> list[Entry]:
+    """Return the bookmarks that have any of the tags."""
+    entries = {}
     for tag in tags:
-        retagging = Retagging(Query(fold_tags([tag])), remove=(tag,), add=tuple(new))
-        selected.append((retagging, store.select(retagging.query).entries))
-    report = RetagReport.empty()
-    for retagging, entries in selected:
-        report.add(retag(store, retagging, entries))
-        if report.error:
-            break
-    return report
+        for entry in store.select(Query((normalize_and_fold_tag(tag),))).entries:
+            entries[entry.bookmark.id] = entry
+    return list(entries.values())
 
 
 def _count(outcome: Outcome[Entry, bool], report: RetagReport) -> None:

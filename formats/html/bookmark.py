@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from formats.html import editor
 from formats.html.editor import BookmarkForm, FormParts
 from formats.html.frame import e, write_page
-from formats.html.parts import date_html, host_html, title_link
+from formats.html.parts import date_html, host_html, may_be_linked, title_link, uri_html
 from formats.listing import Site, View, with_query
 from storage.bookmark import fold, split_tags
 from storage.index import Entry
@@ -81,6 +81,8 @@ def _values_html(entry: Entry, site: Site) -> str:
 def _meta_html(entry: Entry) -> str:
     bookmark = entry.bookmark
     host = host_html(bookmark.uri)
+    if not may_be_linked(bookmark.uri):
+        host = uri_html(bookmark.uri)
     created = date_html(bookmark.created)
     details = f"{host} <span>saved {created}</span>"
     if bookmark.modified != bookmark.created:

@@ -173,7 +173,7 @@ def _search(site: Site, listing: Listing | None) -> str:
 <form class="search" role="search" action="{e(site.path)}/">{hidden_inputs}\
 <label class="unseen" for="q">Search</label>\
 <div class="combo"><input type="search" id="q" name="q" value="{words}" \
-dir="auto" placeholder="Search" autocomplete="off" data-completes="search"></div>
+dir="auto" placeholder="Search or #tag" autocomplete="off" data-completes="search"></div>
 <button class="find" aria-label="Search">{_LENS}</button>
 {_HELP}</form>
 """

@@ -10,7 +10,7 @@ from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
 from formats.html.list_forms import SELECT, bar, checkbox, retag_menu
 from formats.html.mark import Escape, marker
-from formats.html.parts import date_html, host_of, title_link
+from formats.html.parts import date_html, host_of, may_be_linked, title_link, uri_html
 from formats.html.start import introduction
 from formats.listing import Listing, Parameters, with_query
 from storage.bookmark import fold_tag
@@ -241,6 +241,8 @@ class _ItemWriter:
         return f'{actions}{host} {date} <span class=tags tabindex=-1>{tags}</span>'
 
     def _host_link(self, uri: str) -> str:
+        if not may_be_linked(uri):
+            return uri_html(uri)
         host = host_of(uri)
         if not host:
             return ""

@@ -35,12 +35,15 @@ def may_be_linked(uri: str) -> bool:
 
 
 def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
-    """Return a link, or the title and the uri as text if the scheme may be unsafe."""
+    """Return a link, or the title alone if the scheme may be unsafe."""
     title = escape_text(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     if may_be_linked(bookmark.uri):
         return f'<a href="{e(bookmark.uri)}">{title}</a>'
-    uri = e(cut(bookmark.uri, MAX_URI_CHARACTERS))
-    return f'<span>{title}</span> <code dir="ltr">{uri}</code>'
+    return f"<span>{title}</span>"
+
+
+def uri_html(uri: str) -> str:
+    return f'<code dir="ltr">{e(cut(uri, MAX_URI_CHARACTERS))}</code>'
 
 
 def page_link(bookmark: Bookmark, site: Site) -> str:

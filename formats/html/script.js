@@ -28,7 +28,7 @@
 
   const items = () => findAll(".list > li[id]");
   const SENT = "bookmarks-sent"; // The form that was sent last, as a time.
-  const SAVED = "bookmarks-saved"; // The form that was saved last, and the id of its bookmark.
+  const SAVED = "bookmarks-saved"; // The forms that were saved last, and the ids of their bookmarks.
   const SHOWN = "bookmarks-shown"; // The items of the list that was shown last.
   const targetId = /^#b-([a-z0-9][a-z0-9_-]*)$/.exec(location.hash)?.[1];
   const target = targetId && document.getElementById("b-" + targetId);
@@ -50,6 +50,9 @@
     return place;
   }
 
+  // Firefox may restore a page with the sessionStorage that it had when the user left it.
+  const savedForms = () => JSON.parse(setting("localStorage", SAVED) || "[]");
+
   // The service redirects once after it has stored a form.
   const [arrival] = performance.getEntriesByType("navigation");
   const sentForm = setting("sessionStorage", SENT);
@@ -58,7 +61,7 @@
     // Browsers close only windows that a script has opened, such as that of the bookmarklet.
     if (new URLSearchParams(location.search).get("close") === "1") window.close();
     const id = targetId || location.pathname.slice(path.length + 1);
-    setting("sessionStorage", SAVED, JSON.stringify([sentForm, id]));
+    setting("localStorage", SAVED, JSON.stringify([...savedForms(), [sentForm, id]].slice(-20)));
     const saved = showSaved();
     addEventListener("pagehide", () => saved.remove());
   }
@@ -68,8 +71,8 @@
 
   // Back shows a form as it was when it was sent. Show the saved bookmark in its place.
   addEventListener("pageshow", () => {
-    const [savedForm, id] = JSON.parse(setting("sessionStorage", SAVED) || "[]");
-    if (!savedForm || history.state?.sent !== savedForm) return;
+    const id = new Map(savedForms()).get(history.state?.sent);
+    if (!id) return;
     history.replaceState(null, ""); // Browsers keep it if the address stays the same.
     location.replace(location.origin + `${path}/${id}` + location.search);
   });
@@ -260,14 +263,12 @@
   const all = make("input", { type: "checkbox" });
   let lastBox; // From which a click with Shift checks the boxes.
   const barStatus = find(".bar [role=status]");
-  const allText = new Text();
-  barStatus?.before(make("label", { className: "all" }, all, allText));
+  barStatus?.before(make("label", { className: "all" }, all, "Select all on this page"));
 
   function showSelection() {
     const count = boxes(":checked").length;
     if (barStatus) barStatus.textContent = count ? `${count} selected` : "";
     all.checked = count > 0 && count === boxes().length;
-    allText.textContent = `All ${boxes().length} on this page`;
   }
   all.onchange = () => boxes().forEach((box) => { box.checked = all.checked; });
   addEventListener("change", showSelection);
@@ -492,10 +493,9 @@
 
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.defaultPrevented) escape(event);
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.target.closest?.(".editor")?.requestSubmit();
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && isCommand) event.target.closest?.(".editor")?.requestSubmit();
+    if (isCommand || event.altKey || event.isComposing) return;
     if (setting("localStorage", KEYS_OFF) || !Object.hasOwn(KEYS, event.key)) return;
     if (event.target.closest?.("form, select, dialog") || isInUse()) return;
     event.preventDefault();

@@ -134,25 +134,25 @@ def _item(site: Site, tag: str, count: int) -> str:
 
 
 def write_question(
-    old: TagCounts,
+    old: Sequence[str],
+    count: int,
     new: Sequence[str],
     new_tags_in_use: TagCounts,
     expected_count: int,
     site: Site,
 ) -> str:
-    """Return the page that asks whether to merge old tags into new ones.
+    """Return the page that asks whether to merge the old tags of `count` bookmarks into new ones.
 
     Without new tags, the page asks whether to remove the old ones. The service asks again if the
-    number of bookmarks is not `expected_count` any more.
+    number of bookmarks with old and new tags is not `expected_count` any more.
     """
-    old_tags = [tag for tag, _ in old]
     if new:
         action = "merge"
-        text = _merge_text(old, new, new_tags_in_use)
+        text = _merge_text(old, count, new, new_tags_in_use)
     else:
         action = "delete"
-        text = _removal_text(old_tags, count=expected_count)
-    hidden = [("tag", tag) for tag in old_tags]
+        text = _removal_text(old, count)
+    hidden = [("tag", tag) for tag in old]
     hidden += [("tags", ", ".join(new)), ("do", action), ("expected", str(expected_count))]
     cancel = frame.link_button("Cancel", f"{site.path}/tags")
     button = frame.submit_button(_ACTIONS[action], cancel)
@@ -185,12 +185,13 @@ def _removal_text(tags: Sequence[str], count: int) -> str:
     return f"Remove {_names_html(tags)} from {number}? The bookmarks stay."
 
 
-def _merge_text(old: TagCounts, new: Sequence[str], new_tags_in_use: TagCounts) -> str:
-    """Return a question such as `Merge a (1 bookmark) into b, which 2 bookmarks have already?`"""
-    old_tags = [tag for tag, _ in old]
-    number = frame.number_of_bookmarks(sum(count for _, count in old))
-    target = _target_html(new, old_tags, new_tags_in_use)
-    return f"Merge {_names_html(old_tags)} ({number}) into {target}?"
+def _merge_text(
+    old: Sequence[str], count: int, new: Sequence[str], new_tags_in_use: TagCounts
+) -> str:
+    """Return a question such as `Merge a (1 bookmark) into b (2 bookmarks)?`"""
+    number = frame.number_of_bookmarks(count)
+    target = _target_html(new, old, new_tags_in_use)
+    return f"Merge {_names_html(old)} ({number}) into {target}?"
 
 
 def _target_html(
@@ -203,7 +204,7 @@ def _target_html(
         name = _name_html(tag)
         if fold(tag) in count_by_folded_tag:
             number = frame.number_of_bookmarks(count_by_folded_tag[fold(tag)])
-            targets.append(f"{name}, which {number} have already")
+            targets.append(f"{name} ({number})")
         elif fold(tag) in folded_old_tags:
             targets.append(name)
         else:

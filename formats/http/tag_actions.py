@@ -17,10 +17,17 @@ from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address, with_query
 from storage.bookmark import tags_without
-from storage.errors import Malformed
+from storage.errors import Invalid, Malformed
 from storage.index import Entry
 from storage.query import Query, fold_tags
-from storage.retag import Retagging, RetagReport, clean_retagging, replace_tags, retag
+from storage.retag import (
+    Retagging,
+    RetagReport,
+    clean_retagging,
+    replace_tags,
+    retag,
+    select_with_any,
+)
 from storage.store import Store
 
 
@@ -68,13 +75,16 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     """
     site = service.site(request)
     old = [tag for tag in fields.get("tag", []) if tag.strip()]
+    if not old:
+        raise Invalid([("No tag", "is checked: check some in the list")])
     new = _read_new_tags(fields)
-    old_counts = _count_bookmarks(service.store, old)
+    count = len(select_with_any(service.store, old))
     new_tags_in_use = _count_bookmarks(service.store, tags_without(new, old))
-    expected_count = sum(count for _, count in old_counts + new_tags_in_use)
+    expected_count = count + sum(count for _, count in new_tags_in_use)
     is_confirmed = fields.get("expected") == str(expected_count)
-    if old_counts and not is_confirmed:
-        return respond_page(write_question(old_counts, new, new_tags_in_use, expected_count, site))
+    if count and not is_confirmed:
+        page = write_question(old, count, new, new_tags_in_use, expected_count, site)
+        return respond_page(page)
     report = replace_tags(service.store, old, new)
     raise_if_unfinished(report)
     return see_other(_address_after(site, new, report))

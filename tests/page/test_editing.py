@@ -129,7 +129,7 @@ def test_a_saved_form_is_corrected_after_back(each):
 def test_a_form_that_added_a_bookmark_changes_it_after_back(each, path):
     each.open(path)
     each.fill(uri="https://a.example/", title="First")
-    each.leave(each.find(".editor .primary").click)
+    each.leave(lambda: each.press(Keys.ENTER))
     each.driver.back()
     each.wait(lambda: value(each, "title") == "First" and each.all(".single > .meta"))
     each.fill(title="Second")

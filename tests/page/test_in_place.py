@@ -321,7 +321,6 @@ def test_a_list_that_back_shows_acts_in_place(browser, filled):
 # --- On phones ---
 
 def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled):
-    browser.use_screen(390, 844)
     hits = """
         const target = arguments[0];
         target.scrollIntoView({block: 'center', inline: 'center'});
@@ -329,10 +328,12 @@ def test_targets_are_large_and_the_bar_covers_nothing_on_a_phone(browser, filled
         const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
         return [-21, 21].every((way) => target.contains(document.elementFromPoint(x, y + way)));
     """
-    for path, selector in [
-        ("/tags", ".sort summary"), ("/?q=none", ".nothing a"),
-        ("/", "#more a, .list .more, label.select, #tags-of-list a, .sort summary"),
+    for width, path, selector in [
+        (768, "/", ".top nav a, .list .more, .meta > a"), (390, "/tags", ".sort summary"),
+        (390, "/?q=none", ".nothing a"),
+        (390, "/", "#more a, .list .more, label.select, #tags-of-list a, .sort summary"),
     ]:  # fmt: skip
+        browser.use_screen(width, 844)
         browser.open(path)
         coarse = "return matchMedia('(pointer: coarse)').matches"
         browser.wait(lambda: browser.driver.execute_script(coarse), seconds=10)

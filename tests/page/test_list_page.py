@@ -184,6 +184,7 @@ def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, s
     browser.use_screen(390)
     if scripts == "without script":
         browser.disable_scripts()
+    browser.post("javascript:" + "x" * 480, title="A bookmarklet of two lines " * 3)
     browser.post("https://b.example/", title="A title of two lines, without tags " * 3)
     browser.post("https://a.example/", title="A title of two lines " * 3, tags=["unread", "web"])
     browser.open()
@@ -197,7 +198,7 @@ def test_a_phone_shows_many_bookmarks_and_opens_their_actions(browser, filled, s
     item.find_element("css selector", ".more").click()
     assert delete.is_displayed() and delete.size["height"] >= 44
     delete.click()
-    browser.wait(lambda: len(browser.stored()) == len(SAMPLES) + 1)
+    browser.wait(lambda: len(browser.stored()) == len(SAMPLES) + 2)
 
 
 def test_the_actions_of_all_bookmarks_have_one_order(browser):
@@ -233,7 +234,7 @@ def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width)
     browser.open()
     browser.find(".select").click()
     browser.find(".list [name=selected]").click()
-    assert browser.find(".bar .all").text == f"All {len(SAMPLES)} on this page"
+    assert browser.find(".bar .all").text == "Select all on this page"
     bar = browser.find(".bar")
     uncheck = browser.find(".bar [type=reset]")
     delete = browser.find(".bar .wrong")
@@ -256,7 +257,7 @@ def test_in_a_wide_window_the_bar_is_one_row_as_wide_as_a_checked_item(browser, 
         assert bar.rect["x"] == column["x"] - margin
         assert right(bar) == column["x"] + column["width"] + 16
         assert right(browser.find(".bar .wrong")) <= browser.find(".bar .more").rect["x"]
-        assert browser.find(".bar .combo").size["width"] >= 160
+        assert browser.find(".bar .combo").size["width"] >= 140
         assert abs(browser.find(".bar .all input").rect["x"] - browser.find(checkbox).rect["x"]) < 4
 
 

@@ -152,7 +152,7 @@ def test_the_page_of_tags_says_how_it_is_sorted_and_how_many_are_checked(browser
     assert sorted(renames) == ["0", "1", "1"]
     browser.find(".bar label input").click()
     assert browser.find(".bar [role=status]").text == "3 selected"
-    assert browser.find(".bar label").text == "All 3 on this page"
+    assert browser.find(".bar label").text == "Select all on this page"
 
 
 def test_a_phone_shows_a_query_in_place_of_the_help_and_names_the_bookmark_of_a_sheet(browser):
@@ -251,10 +251,10 @@ def test_several_tags_are_merged_after_a_question_with_their_numbers(everywhere)
         box.click()
     everywhere.fill(merged="python")
     everywhere.leave(lambda: everywhere.press(Keys.ENTER))
-    question = "Merge phyton and pyhton (2 bookmarks) into python, which 2 bookmarks have already?"
+    question = "Merge phyton and pyhton (2 bookmarks) into python (2 bookmarks)?"
     assert everywhere.focused.text == question
     everywhere.leave(everywhere.find("main .primary").click)
-    assert sorted(tags(everywhere)) == [["python"], ["python"], ["python"], ["python", "x"]]
+    assert sorted(tags(everywhere)) == [["python"], ["python"], ["python"], ["x", "python"]]
     assert everywhere.find(".saved").text == "2 bookmarks changed."
 
 
