@@ -33,7 +33,7 @@ def parse_pairs(encoded: bytes) -> list[tuple[str, str]]:
             max_num_fields=MAX_FIELDS,
         )
     except UnicodeDecodeError:
-        raise Malformed("It is not UTF-8.") from None
+        raise Malformed("The query or the form is not UTF-8.") from None
     except ValueError:
         raise Malformed(_TOO_MANY_TEXT) from None
 

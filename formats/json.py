@@ -1,12 +1,14 @@
 """JSON (RFC 8259)."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import msgspec
 
 from formats.listing import Listing, View
+from storage.bookmark import cut_and_replace_unprintable
 from storage.errors import Invalid, Malformed
 from storage.index import Entry
 from storage.nesting import is_too_deep
@@ -55,7 +57,8 @@ def read(body: bytes, parameters: Mapping[str, str]) -> dict[str, object]:
     """Return the fields in a body. Raises Malformed or Invalid."""
     value = read_value(body)
     if not isinstance(value, dict):
-        raise Invalid([("body", "must be a JSON object. Send a list to POST /-/import")])
+        reason = "must be a JSON object. A list of bookmarks goes to POST /-/import"
+        raise Invalid([("body", reason)])
     return value
 
 
@@ -88,7 +91,10 @@ def _refuse_constant(name: str) -> None:
 def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise _Refused("has the same name twice in one object")
+        counts = Counter(name for name, _ in pairs)
+        repeated, _ = counts.most_common(1)[0]
+        shown = cut_and_replace_unprintable(repeated)
+        raise _Refused(f'has the name "{shown}" twice in one object')
     return members
 
 

@@ -94,5 +94,5 @@ def _parse_number(values: Mapping[str, str], name: str) -> int | None:
     if name not in values:
         return None
     if not UP_TO_18_DIGITS.fullmatch(values[name]):
-        raise BadQuery(f"The parameter {name} must be a whole number of at most 18 digits.")
+        raise BadQuery(f"The parameter {name} must be a whole number from 0, of at most 18 digits.")
     return int(values[name])

@@ -77,7 +77,7 @@ def test_a_wrong_entry_is_skipped_and_the_others_are_read(value, reason):
     (',\r\n {"uri": "a:b" "title": ""}]', "in line 3"),
     (', {"uri": "\t"}]', "in line 2: invalid control character"),
     (', {"uri": "a:b", "title": NaN}]', "has NaN, which is not a JSON value"),
-    (', {"uri": "a:b", "uri": "c:d"}]', "has the same name twice in one object"),
+    (', {"uri": "a:b", "uri": "c:d"}]', 'has the name "uri" twice in one object'),
     (", " + "[" * 99_999, "nested too deep"),
     (', {"x": ' + "[" * 99_999 + "]" * 99_999 + "}]", "nested too deep"),
 ], ids=lambda text: text[:30])  # fmt: skip
