@@ -125,15 +125,13 @@ class Listing:
     @cached_property
     def links(self) -> Mapping[str, str]:
         """Addresses of pages by link relation (RFC 8288)."""
-        limit = self.query.limit
-        if not limit:
-            return {}
         count = self.selection.total
         if self.path == "/feed":
             # A page of the feed has up to `limit` bookmarks and up to `limit` deletions.
             count = max(count, self.selection.tombstone_count)
-        offsets = offsets_of_pages(self.query.offset, limit, count)
-        return links_to_pages(self.address_before_offset, offsets)
+        return links_to_pages(
+            self.address_before_offset, self.query.offset, self.query.limit, count
+        )
 
     @cached_property
     def address_before_offset(self) -> str:
@@ -170,29 +168,25 @@ class Listing:
         return urlencode(known_parameters(self.view.parameters, _LIST_QUERY_PARAMETERS))
 
 
-def offsets_of_pages(offset: int, limit: int, count: int) -> dict[str, int]:
-    """Return the offset of each linked page by relation, such as "next"."""
-    if offset == 0 and count <= limit:
-        return {}
-    last = max(count - 1, 0) // limit * limit
-    offsets = {"first": 0}
-    if offset > 0:
-        offsets["prev"] = max(min(offset - limit, last), 0)  # `offset` may exceed `count`.
-    if offset + limit < count:
-        offsets["next"] = offset + limit
-    offsets["last"] = last
-    return offsets
-
-
 def before_offset(address: str, parameters: Sequence[tuple[str, str | int]]) -> str:
     """Return an address such as `/tags?q=x&offset=`, to be followed by an offset."""
     return with_query(address, [*parameters, ("offset", "")])
 
 
-def links_to_pages(address_before_offset: str, offsets: Mapping[str, int]) -> dict[str, str]:
-    links = {}
-    for relation, offset in offsets.items():
-        links[relation] = f"{address_before_offset}{offset}"
+def links_to_pages(
+    address_before_offset: str, offset: int, limit: int | None, count: int
+) -> dict[str, str]:
+    """Return the address of each linked page by relation, such as "next"."""
+    if not limit or (offset == 0 and count <= limit):
+        return {}
+    last = max(count - 1, 0) // limit * limit
+    links = {"first": f"{address_before_offset}0"}
+    if offset > 0:
+        previous = max(min(offset - limit, last), 0)  # `offset` may exceed `count`.
+        links["prev"] = f"{address_before_offset}{previous}"
+    if offset + limit < count:
+        links["next"] = f"{address_before_offset}{offset + limit}"
+    links["last"] = f"{address_before_offset}{last}"
     return links
 
 

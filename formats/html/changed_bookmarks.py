@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from formats.html import frame
-from formats.html.editor import shown_version, texts_of, values_html
+from formats.html.editor import shown_version, values_html
 from formats.html.error_page import people_detail
 from formats.html.frame import cut, e
 from formats.html.parts import MAX_TITLE_CHARACTERS, host_html, page_link
@@ -101,7 +101,7 @@ def _changed_meanwhile_html(
         return ""
     html = "<p>Changed since the page was opened, and left alone:</p>\n"
     for entry in changes.changed_meanwhile:
-        values = values_html(texts_of(entry.bookmark).items())
+        values = values_html(entry.bookmark)
         edit = frame.link_button("Edit", f"{site.path}/{entry.bookmark.id}")
         delete = ""
         if changes.is_deletion:

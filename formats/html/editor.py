@@ -100,10 +100,11 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         if quote:
             texts["description"] = join_paragraphs(texts.get("description", ""), _as_text(quote))
         tags = fields.get("tags", ())
-        texts["tags"] = _as_text(_without_unread(tags))
+        other_tags = _without_unread(tags)
+        texts["tags"] = _as_text(other_tags)
         return cls(
             texts=texts,
-            unread=any(map(_is_unread, tags)) or bool(fields.get("unread")),
+            unread=len(other_tags) < len(tags) or bool(fields.get("unread")),
             opened_digests=opened_digests,
             list_query=fields.get("_list"),
             closes_window=bool(fields.get("close")),
@@ -155,13 +156,8 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         return changed, conflicts
 
 
-def _is_unread(tag: str) -> bool:
-    # A tag in a form may be huge, and `fold_tag` would cache it.
-    return tag.casefold() == UNREAD
-
-
 def _without_unread(tags: Iterable[str]) -> list[str]:
-    return [tag for tag in tags if not _is_unread(tag)]
+    return [tag for tag in tags if fold(tag) != UNREAD]
 
 
 def join_paragraphs(*texts: str) -> str:
@@ -322,14 +318,12 @@ def _cancel_link(site: Site, form: BookmarkForm) -> str:
     return link_button("Cancel", list_address(site.path, form.list_query, form.id))
 
 
-def values_html(values: Iterable[tuple[str, str]]) -> str:
+def values_html(bookmark: Bookmark) -> str:
     rows = ""
-    for name, value in values:
-        if value and name in LABELS:
+    for name, value in texts_of(bookmark).items():
+        if value:
             shown = e(cut(value, _MAX_VALUE_CHARACTERS))
             rows += f'<dt>{LABELS[name]}</dt><dd dir="auto">{shown}</dd>\n'
-    if not rows:
-        return ""
     return f"<dl>\n{rows}</dl>\n"
 
 

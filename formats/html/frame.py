@@ -11,6 +11,7 @@ from formats.listing import (
     Listing,
     Parameters,
     Site,
+    links_to_pages,
     list_address,
     parse_number,
     with_query,
@@ -302,19 +303,15 @@ def changed_notice(values: Mapping[str, str]) -> str:
 
 
 def page_links(
-    links: Mapping[str, str],
-    address_before_offset: str,
-    offset: int,
-    limit: int,
-    total: int,
-    summary: str = "",
+    address_before_offset: str, offset: int, limit: int | None, total: int, summary: str = ""
 ) -> str:
     """Return the summary and links to other pages, of `limit` items each.
 
-    `links` has the addresses of "prev" and "next". If it is empty, nothing is shown.
+    If there are no other pages, nothing is shown.
     """
+    links = links_to_pages(address_before_offset, offset, limit, total)
     html = ""
-    if links:
+    if limit and links:
         html = summary
         html += _step("Previous", "prev", links)
         html += _numbers_html(address_before_offset, offset, limit, total)

@@ -10,7 +10,14 @@ from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
 from formats.html.list_forms import SELECT, bar, checkbox, retag_menu
 from formats.html.mark import Escape, marker
-from formats.html.parts import date_html, host_of, may_be_linked, title_link, uri_html
+from formats.html.parts import (
+    WEB_ADDRESS,
+    date_html,
+    host_of,
+    may_be_linked,
+    title_link,
+    uri_html,
+)
 from formats.html.start import introduction
 from formats.listing import Listing, Parameters, with_query
 from storage.bookmark import fold_tag
@@ -26,10 +33,6 @@ _MAX_WHOLE_ADDRESS_CHARACTERS = 200
 _MAX_PATH_CHARACTERS = 26
 _END_OF_HOST = re.compile("[/?#]")
 _MAX_TAGS = 20  # More tags would not fit beside the list.
-# A web address, without the punctuation of the sentence around it.
-_ADDRESS = re.compile(
-    r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
-)
 _HOST_SEARCH = re.compile(r"site:\S+", re.IGNORECASE)
 _LONG_FILTER_NOTE = (
     "<p>The filter is too long for the links of this page. "
@@ -291,13 +294,13 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
         return _short_address(match[0], escape_and_mark)
 
     shown = cut(description, _MAX_DESCRIPTION_CHARACTERS)
-    summary = _ADDRESS.sub(shorten, shown)
+    summary = WEB_ADDRESS.sub(shorten, shown)
     is_cut = shown != description
     if not is_cut and not _must_collapse(summary):
         return _text_with_links(description, escape_and_mark)
     # HTML allows no links in <summary>, so the links are below the summary.
     links = ""
-    for address in _ADDRESS.findall(shown):
+    for address in WEB_ADDRESS.findall(shown):
         if not address.endswith("…"):  # `cut` may have shortened the last address.
             links += f'<p><a href="{e(address)}">{e(address)}</a></p>'
     if is_cut:
@@ -314,7 +317,7 @@ def _must_collapse(text: str) -> bool:
 def _text_with_links(text: str, escape_and_mark: Escape) -> str:
     html = ""
     end = 0
-    for match in _ADDRESS.finditer(text):
+    for match in WEB_ADDRESS.finditer(text):
         html += escape_and_mark(text[end : match.start()])
         address = e(match[0])
         shown = escape_and_mark(_short_address(match[0], escape_and_mark))
@@ -344,19 +347,13 @@ def _short_address(address: str, escape_and_mark: Escape) -> str:
 
 
 def _page_links(listing: Listing) -> str:
-    links = listing.links
+    offset = listing.query.offset
+    limit = listing.query.limit
     if listing.has_long_filter:
-        links = {}
-    query = listing.query
+        limit = None  # Shows no links.
+    address = listing.address_before_offset
     summary = f"<p>{_total(listing)}</p>\n"
-    return frame.page_links(
-        links,
-        listing.address_before_offset,
-        query.offset,
-        query.limit or 0,
-        listing.selection.total,
-        summary,
-    )
+    return frame.page_links(address, offset, limit, listing.selection.total, summary)
 
 
 def _aside(listing: Listing) -> str:

@@ -22,6 +22,16 @@ _HOST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
+# A web address in a text, without the punctuation of the sentence around it.
+WEB_ADDRESS = re.compile(
+    r"""
+    \b https?://
+    (?: [^\s<>"()] | \( [^\s<>"()]* \) )*              # `X_(y)` belongs to an address.
+    (?: [^\s<>"().,;:!?'’”»\]}] | \( [^\s<>"()]* \) )  # The end is no punctuation.
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
 # Uris with other schemes are not linked: `javascript:` would run code in the page.
 _LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "

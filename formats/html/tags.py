@@ -10,9 +10,7 @@ from formats.listing import (
     Site,
     View,
     before_offset,
-    links_to_pages,
     list_address,
-    offsets_of_pages,
     parse_number,
     with_query,
 )
@@ -72,10 +70,8 @@ def _selected(counts: TagCounts, values: Mapping[str, str]) -> TagCounts:
 
 def _page_links(view: View, offset: int, total: int) -> str:
     query = [(name, view.values[name]) for name in _KNOWN_PARAMETERS if name in view.values]
-    offsets = offsets_of_pages(offset, _PAGE_SIZE, total)
     address = before_offset(f"{view.site.path}/tags", query)
-    links = links_to_pages(address, offsets)
-    return frame.page_links(links, address, offset, _PAGE_SIZE, total)
+    return frame.page_links(address, offset, _PAGE_SIZE, total)
 
 
 def _bar(site: Site) -> str:

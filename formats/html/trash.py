@@ -6,7 +6,7 @@ from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
 from formats.html.list_forms import CHECKED, SELECT, checkbox
 from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_html, page_link
-from formats.listing import Site, View, before_offset, links_to_pages, offsets_of_pages
+from formats.listing import Site, View, before_offset
 from storage.bookmark import Bookmark
 from storage.trash import DeletedBookmark
 
@@ -34,10 +34,8 @@ def write_trash(
 
 
 def _page_links(site: Site, offset: int, total: int) -> str:
-    offsets = offsets_of_pages(offset, PAGE_SIZE, total)
     address = before_offset(f"{site.path}/-/trash", [("limit", PAGE_SIZE)])
-    links = links_to_pages(address, offsets)
-    return frame.page_links(links, address, offset, PAGE_SIZE, total)
+    return frame.page_links(address, offset, PAGE_SIZE, total)
 
 
 def _bar(site: Site) -> str:

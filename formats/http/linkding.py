@@ -10,13 +10,13 @@ from webob import Request
 
 import formats
 from formats.http import linkding_shapes as shapes
-from formats.http.linkding_query import select_entries
+from formats.http.linkding_query import select_bookmarks
 from formats.http.linkding_shapes import Document
 from formats.http.problems import problem_of, raise_if_unfinished
 from formats.http.request import query_parameters, read_fields
 from formats.http.response import CREATED, NO_CONTENT, OK, HTTPError, Response, respond_with
 from formats.http.routing import Route, Router, Service, path_of
-from formats.listing import Site, before_offset, links_to_pages, offsets_of_pages, parse_number
+from formats.listing import Site, before_offset, links_to_pages, parse_number
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, fold_tag
 from storage.errors import Invalid
@@ -45,8 +45,7 @@ def list_archived(service: Service, request: Request) -> Response:
 
 def _list_bookmarks(service: Service, request: Request, query: Query) -> Response:
     values = first_values(query_parameters(request))
-    entries = select_entries(service.store, query, values)
-    bookmarks = [entry.bookmark for entry in entries]
+    bookmarks = select_bookmarks(service.store, query, values)
     return _respond_page(service, request, bookmarks, shapes.bookmark_document)
 
 
@@ -62,8 +61,8 @@ def _respond_page(
     offset = parse_number(values.get("offset")) or 0
     others = [(name, value) for name, value in parameters if name not in ("limit", "offset")]
     address = service.site(request).url + path_of(request)
-    offsets = offsets_of_pages(offset, limit, len(items))
-    links = links_to_pages(before_offset(address, [*others, ("limit", limit)]), offsets)
+    before = before_offset(address, [*others, ("limit", limit)])
+    links = links_to_pages(before, offset, limit, len(items))
     page = {
         "count": len(items),
         "next": links.get("next"),

@@ -1,13 +1,13 @@
 """Select bookmarks by the parameters of linkding's lists."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from formats.http.linkding_shapes import LINKDING_SPACE, TAG_BY_FLAG
 from formats.imports.dates import parse_date
 from storage import bookmark as rules
+from storage.bookmark import Bookmark
 from storage.errors import Invalid
-from storage.index import Entry
 from storage.query import NEWEST_FIRST, Query, require_short
 from storage.search import KEYWORDS, OnlyTags, Search, parse_search
 from storage.store import Store
@@ -15,7 +15,8 @@ from storage.store import Store
 # linkding shows some tags, such as `unread`, as flags. A bookmark with only such tags is
 # untagged.
 _KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
-_SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
+# In a search, such a tag must be quoted: `#"two words"`.
+_TAG_WITH_SPACE = re.compile(f'#(?P<tag>[^ "()]*{LINKDING_SPACE}[^ "()]*)')
 _SORTS = {
     "added_asc": "created",
     "added_desc": "-created",
@@ -26,22 +27,16 @@ _SORTS = {
 }
 
 
-def select_entries(
-    store: Store, query: Query, values: Mapping[str, str]
-) -> Sequence[Entry]:
+def select_bookmarks(store: Store, query: Query, values: Mapping[str, str]) -> list[Bookmark]:
     """Return the selected bookmarks. Raises Invalid or BadQuery."""
     added_since = _parse_date(values, "added_since")
     modified_since = _parse_date(values, "modified_since")
-    entries = store.select(_with_parameters(query, values)).entries
-    if added_since:
-        entries = [
-            entry for entry in entries if entry.bookmark.created >= added_since
-        ]
-    if modified_since:
-        entries = [
-            entry for entry in entries if entry.bookmark.modified >= modified_since
-        ]
-    return entries
+    bookmarks = []
+    for entry in store.select(_with_parameters(query, values)).entries:
+        bookmark = entry.bookmark
+        if bookmark.created >= added_since and bookmark.modified >= modified_since:
+            bookmarks.append(bookmark)
+    return bookmarks
 
 
 def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
@@ -62,17 +57,9 @@ def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
 
 
 def _parse_search(text: str) -> Search | None:
-    quoted = _SEARCHED_TAG.sub(_quote_tag, text)
-    search = quoted.replace(LINKDING_SPACE, " ")
-    require_short([search])
-    return parse_search(search, _KEYWORDS)
-
-
-def _quote_tag(searched: re.Match[str]) -> str:
-    """Quote a tag that has linkding's space, such as `#"two words"`."""
-    if LINKDING_SPACE not in searched["tag"]:
-        return searched[0]
-    return f'#"{searched["tag"]}"'
+    require_short([text])
+    quoted = _TAG_WITH_SPACE.sub(r'#"\g<tag>"', text)
+    return parse_search(quoted.replace(LINKDING_SPACE, " "), _KEYWORDS)
 
 
 def _parse_date(values: Mapping[str, str], name: str) -> str:
