@@ -1,7 +1,7 @@
 """Remove and add tags on many bookmarks, which a query selects."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import msgspec
 
@@ -31,23 +31,26 @@ from storage.store import Store
 from storage.transaction import Transaction
 
 
-class Retagging(msgspec.Struct, frozen=True):
+class Retagging(msgspec.Struct, frozen=True, dict=True):
     """Remove and add tags on the bookmarks that `query` selects."""
 
     query: Query
     remove: tuple[str, ...] = ()
     add: tuple[str, ...] = ()
     expected: int | None = None  # How many bookmarks the client expects to be selected.
+    is_renaming: bool = False  # The single added tag takes the place of removed ones.
+
+    @cached_property
+    def _removed(self) -> set[str]:
+        return {fold_tag(tag) for tag in self.remove}
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the changed tags. A renamed tag keeps its place. Added tags come last."""
-        removed = {fold_tag(tag) for tag in self.remove}
-        is_renaming = len(self.remove) == len(self.add) == 1
+        """Return the changed tags. Added tags come last, unless they rename."""
         changed: list[str] = []
         for tag in tags:
-            if fold_tag(tag) not in removed:
+            if fold_tag(tag) not in self._removed:
                 changed.append(tag)
-            elif is_renaming:
+            elif self.is_renaming:
                 changed.append(self.add[0])
         return unique_tags([*changed, *self.add])
 
@@ -99,12 +102,10 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
         errors.append(("tag", "or q is required, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
-    return Retagging(
-        query,
-        remove=members.get("remove", ()),
-        add=members.get("add", ()),
-        expected=members.get("expected"),
-    )
+    remove = members.get("remove", ())
+    add = members.get("add", ())
+    is_renaming = len(remove) == len(add) == 1
+    return Retagging(query, remove, add, members.get("expected"), is_renaming)
 
 
 def _parse_member(name: str, value: object) -> object:
@@ -166,7 +167,8 @@ def retag(
 def replace_tags(store: Store, tags: Sequence[str], new: Sequence[str]) -> RetagReport:
     """Replace the tags on all bookmarks. Raises Unavailable if they cannot be selected."""
     has_any = AnyOf(tuple(Tag(normalize_and_fold_tag(tag)) for tag in tags))
-    retagging = Retagging(Query(search=has_any), remove=tuple(tags), add=tuple(new))
+    is_renaming = len(new) == 1
+    retagging = Retagging(Query(search=has_any), tuple(tags), tuple(new), None, is_renaming)
     return retag(store, retagging, select_with_any(store, tags))
 
 
@@ -174,7 +176,7 @@ def select_with_any(store: Store, tags: Sequence[str]) -> list[Entry]:
     """Return the bookmarks that have any of the tags."""
     entries = {}
     for tag in tags:
-        for entry in store.select(Query((normalize_and_fold_tag(tag),))).entries:
+        for entry in store.select(Query(fold_tags([tag]))).entries:
             entries[entry.bookmark.id] = entry
     return list(entries.values())
 

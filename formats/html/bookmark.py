@@ -82,7 +82,7 @@ def _meta_html(entry: Entry) -> str:
     bookmark = entry.bookmark
     host = host_html(bookmark.uri)
     if not may_be_linked(bookmark.uri):
-        host = uri_html(bookmark.uri)
+        host = uri_html(bookmark)
     created = date_html(bookmark.created)
     details = f"{host} <span>saved {created}</span>"
     if bookmark.modified != bookmark.created:

@@ -175,7 +175,7 @@ def _search(site: Site, listing: Listing | None) -> str:
 <label class="unseen" for="q">Search</label>\
 <div class="combo"><input type="search" id="q" name="q" value="{words}" \
 dir="auto" placeholder="Search or #tag" autocomplete="off" data-completes="search"></div>
-<button class="find" aria-label="Search">{_LENS}</button>
+<button class="find" aria-label="Search">{LENS}</button>
 {_HELP}</form>
 """
 
@@ -204,12 +204,12 @@ SEARCH_EXAMPLES = """\
 <dt><code>&quot;as we may&quot;</code></dt><dd>exactly these words</dd>
 <dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>
 <dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>
-<dt><code>!unread !untagged</code></dt><dd>to read later, without tags</dd>
+<dt><code>!unread !untagged</code></dt><dd>unread, without tags</dd>
 <dt><code>site:example.org</code></dt><dd>saved from this site</dd>
 <dt><code>after:2024-03 before:2025</code></dt><dd>saved between these dates</dd>
 </dl>
 """
-_LENS = """\
+LENS = """\
 <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" \
 stroke="currentColor" stroke-width="1.75" stroke-linecap="round">\
 <circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4 4"/></svg>"""
@@ -303,7 +303,7 @@ def changed_notice(values: Mapping[str, str]) -> str:
 
 
 def page_links(
-    address_before_offset: str, offset: int, limit: int | None, total: int, summary: str = ""
+    address_before_offset: str, offset: int, limit: int, total: int, summary: str = ""
 ) -> str:
     """Return the summary and links to other pages, of `limit` items each.
 
@@ -311,7 +311,7 @@ def page_links(
     """
     links = links_to_pages(address_before_offset, offset, limit, total)
     html = ""
-    if limit and links:
+    if links:
         html = summary
         html += _step("Previous", "prev", links)
         html += _numbers_html(address_before_offset, offset, limit, total)

@@ -8,19 +8,12 @@ from urllib.parse import quote_plus, urlencode
 from formats.html import frame
 from formats.html.editor import UNREAD
 from formats.html.frame import cut, e
-from formats.html.list_forms import SELECT, bar, checkbox, retag_menu
+from formats.html.list_forms import bar, checkbox, retag_menu, select_button
 from formats.html.mark import Escape, marker
-from formats.html.parts import (
-    WEB_ADDRESS,
-    date_html,
-    host_of,
-    may_be_linked,
-    title_link,
-    uri_html,
-)
+from formats.html.parts import date_html, host_of, may_be_linked, title_link, uri_html
 from formats.html.start import introduction
 from formats.listing import Listing, Parameters, with_query
-from storage.bookmark import fold_tag
+from storage.bookmark import Bookmark, fold_tag
 from storage.index import Entry
 from storage.query import NEWEST_FIRST
 from storage.search import words_to_mark
@@ -32,6 +25,10 @@ _MAX_UNCOLLAPSED_LINES = 2
 _MAX_WHOLE_ADDRESS_CHARACTERS = 200
 _MAX_PATH_CHARACTERS = 26
 _END_OF_HOST = re.compile("[/?#]")
+# A web address, without the punctuation of the sentence around it.
+_ADDRESS = re.compile(
+    r"""\b https?:// [^\s<>"]* [^\s<>".,;:!?'’”»)\]]""", re.VERBOSE
+)
 _MAX_TAGS = 20  # More tags would not fit beside the list.
 _HOST_SEARCH = re.compile(r"site:\S+", re.IGNORECASE)
 _LONG_FILTER_NOTE = (
@@ -86,7 +83,7 @@ def _head(listing: Listing) -> str:
         total = _total(listing)
     retag_forms = retag_menu(listing)
     sort_menu = _sort_menu(listing)
-    select = "" if listing.site.is_visitor else SELECT
+    select = "" if listing.site.is_visitor else select_button("many")
     notice = frame.changed_notice(listing.view.values)
     note = _LONG_FILTER_NOTE if listing.has_long_filter else ""
     nothing = ""
@@ -234,7 +231,7 @@ class _ItemWriter:
     def _meta(self, entry: Entry, edit_address: str) -> str:
         # The actions are first, so that Tab goes to them from the title.
         actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
-        host = self._host_link(entry.bookmark.uri)
+        host = self._host_link(entry.bookmark)
         date = date_html(entry.bookmark.created)
         shown_tags: Sequence[str] = entry.bookmark.tags
         if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
@@ -243,10 +240,10 @@ class _ItemWriter:
         # With a tabindex, a click behind the tags gives them the focus, and CSS shows all.
         return f'{actions}{host} {date} <span class=tags tabindex=-1>{tags}</span>'
 
-    def _host_link(self, uri: str) -> str:
-        if not may_be_linked(uri):
-            return uri_html(uri)
-        host = host_of(uri)
+    def _host_link(self, bookmark: Bookmark) -> str:
+        if not may_be_linked(bookmark.uri):
+            return uri_html(bookmark)
+        host = host_of(bookmark.uri)
         if not host:
             return ""
         address = f"{self._path}/?q=site%3A{_quote(host)}"
@@ -294,13 +291,13 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
         return _short_address(match[0], escape_and_mark)
 
     shown = cut(description, _MAX_DESCRIPTION_CHARACTERS)
-    summary = WEB_ADDRESS.sub(shorten, shown)
+    summary = _ADDRESS.sub(shorten, shown)
     is_cut = shown != description
     if not is_cut and not _must_collapse(summary):
         return _text_with_links(description, escape_and_mark)
     # HTML allows no links in <summary>, so the links are below the summary.
     links = ""
-    for address in WEB_ADDRESS.findall(shown):
+    for address in _ADDRESS.findall(shown):
         if not address.endswith("…"):  # `cut` may have shortened the last address.
             links += f'<p><a href="{e(address)}">{e(address)}</a></p>'
     if is_cut:
@@ -317,7 +314,7 @@ def _must_collapse(text: str) -> bool:
 def _text_with_links(text: str, escape_and_mark: Escape) -> str:
     html = ""
     end = 0
-    for match in WEB_ADDRESS.finditer(text):
+    for match in _ADDRESS.finditer(text):
         html += escape_and_mark(text[end : match.start()])
         address = e(match[0])
         shown = escape_and_mark(_short_address(match[0], escape_and_mark))
@@ -347,13 +344,13 @@ def _short_address(address: str, escape_and_mark: Escape) -> str:
 
 
 def _page_links(listing: Listing) -> str:
-    offset = listing.query.offset
-    limit = listing.query.limit
-    if listing.has_long_filter:
-        limit = None  # Shows no links.
+    query = listing.query
+    if query.limit is None or listing.has_long_filter:
+        return ""
     address = listing.address_before_offset
+    total = listing.selection.total
     summary = f"<p>{_total(listing)}</p>\n"
-    return frame.page_links(address, offset, limit, listing.selection.total, summary)
+    return frame.page_links(address, query.offset, query.limit, total, summary)
 
 
 def _aside(listing: Listing) -> str:

@@ -11,16 +11,22 @@ _TAG_ACTIONS = {"add": "Add tags", "remove": "Remove tags"}
 # CSS shows "Mark as read" while an unread bookmark is checked, and else "Mark as unread".
 _ACTIONS = {"read": "Mark as read", "unread": "Mark as unread", "delete": "Delete"}
 _CLASSES = {"add": "primary", "merge": "primary", "delete": "wrong"}
-# On touch screens, CSS shows the checkboxes of items while the checkbox `selecting` is checked.
-SELECT = (
-    '<label class="select"><input type="checkbox" class="unseen" form="many" id="selecting">'
-    "Select</label>\n"
-    '<button type="reset" form="many" class="select">Done</button>\n'
-)
 CHECKED = (
     '<div><p role="status"></p>\n'  # script.js adds how many are checked.
     '<button type="reset" class="more" aria-label="Uncheck all">×</button></div>\n'
 )
+
+
+def select_button(form: str) -> str:
+    """Return the control that shows the checkboxes of a form.
+
+    On touch screens, CSS shows them while `selecting` is checked.
+    """
+    return f"""\
+<label class="select"><input type="checkbox" class="unseen" form="{form}" id="selecting">\
+Select</label>
+<button type="reset" form="{form}" class="select">Done</button>
+"""
 
 
 def tags_field(

@@ -22,16 +22,6 @@ _HOST = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# A web address in a text, without the punctuation of the sentence around it.
-WEB_ADDRESS = re.compile(
-    r"""
-    \b https?://
-    (?: [^\s<>"()] | \( [^\s<>"()]* \) )*              # `X_(y)` belongs to an address.
-    (?: [^\s<>"().,;:!?'’”»\]}] | \( [^\s<>"()]* \) )  # The end is no punctuation.
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-
 # Uris with other schemes are not linked: `javascript:` would run code in the page.
 _LINKED_SCHEMES = frozenset(
     "http https ftp ftps sftp mailto magnet gemini gopher irc ircs news nntp tel sms geo ssh git "
@@ -52,8 +42,12 @@ def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
     return f"<span>{title}</span>"
 
 
-def uri_html(uri: str) -> str:
-    return f'<code dir="ltr">{e(cut(uri, MAX_URI_CHARACTERS))}</code>'
+def uri_html(bookmark: Bookmark) -> str:
+    """Return the uri as text, or "" if it is the title."""
+    if bookmark.uri == bookmark.title:
+        return ""
+    uri = e(cut(bookmark.uri, MAX_URI_CHARACTERS))
+    return f'<code dir="ltr" title="{uri}">{uri}</code>'
 
 
 def page_link(bookmark: Bookmark, site: Site) -> str:

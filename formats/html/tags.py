@@ -5,7 +5,7 @@ from typing import Any
 
 from formats.html import frame
 from formats.html.frame import e
-from formats.html.list_forms import CHECKED, buttons, tags_field
+from formats.html.list_forms import CHECKED, buttons, select_button, tags_field
 from formats.listing import (
     Site,
     View,
@@ -37,7 +37,10 @@ def write_tags(counts: TagCounts, view: View) -> str:
     if offset >= total:
         offset = 0
     begin = frame.begin("Tags", view.site, current="tags")
-    head = frame.list_head("Tags", frame.number_of(total, "tag"), _menu(view))
+    controls = _menu(view)
+    if not view.site.is_visitor:
+        controls += select_button("tags-form")
+    head = frame.list_head("Tags", frame.number_of(total, "tag"), controls)
     notice = frame.changed_notice(view.values)
     filter_form = _filter_form(view)
     bar = _bar(view.site)
@@ -111,7 +114,7 @@ def _filter_form(view: View) -> str:
 <label class="unseen" for="filter">Filter</label>\
 <input type="search" id="filter" name="q" value="{e(words)}" \
 placeholder="Filter tags" dir="auto" autocomplete="off">
-</form>
+<button class="find" aria-label="Filter">{frame.LENS}</button></form>
 """
 
 

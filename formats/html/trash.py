@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
-from formats.html.list_forms import CHECKED, SELECT, checkbox
+from formats.html.list_forms import CHECKED, checkbox, select_button
 from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_html, page_link
 from formats.listing import Site, View, before_offset
 from storage.bookmark import Bookmark
@@ -20,7 +20,7 @@ def write_trash(
     site = view.site
     begin = frame.begin("Recently deleted", site)
     notice = frame.changed_notice(view.values)
-    controls = SELECT if deleted else ""
+    controls = select_button("many") if deleted else ""
     head = frame.list_head("Recently deleted", _summary(total, days), controls)
     bar = _bar(site)
     items = "".join([_item(bookmark, site) for bookmark in deleted])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from webob import Request
 
+from formats.http.conditional import CONDITION_VARIABLES
 from formats.http.response import Response
 from formats.http.site import ADDRESS_VARIABLES
 from storage.reader import Reader
@@ -24,11 +25,7 @@ _KEY_VARIABLES = (
     "HTTP_IF_NONE_MATCH",
     *ADDRESS_VARIABLES,
 )
-_UNCACHED_VARIABLES = {
-    "HTTP_IF_MATCH",
-    "HTTP_IF_MODIFIED_SINCE",
-    "HTTP_IF_UNMODIFIED_SINCE",
-}
+_UNCACHED_VARIABLES = CONDITION_VARIABLES - {"HTTP_IF_NONE_MATCH"}
 # Whether the service has tokens, and the values of _KEY_VARIABLES.
 _Key = tuple[bool | str | None, ...]
 
@@ -98,4 +95,6 @@ def _key(request: Request, has_tokens: bool) -> _Key | None:
 
 
 def _size(key: _Key, response: Response) -> int:
-    return OVERHEAD + len(str(key)) + len(str(response.headers)) + len(response.body)
+    key_size = sum(len(value) for value in key if isinstance(value, str))
+    headers_size = sum(len(value) for value in response.headers.values())
+    return OVERHEAD + key_size + headers_size + len(response.body)

@@ -20,6 +20,14 @@ from storage.index import Entry, State
 
 Resource = Entry | State | Asset
 
+CONDITION_VARIABLES = frozenset(
+    {
+        "HTTP_IF_MATCH",
+        "HTTP_IF_NONE_MATCH",
+        "HTTP_IF_MODIFIED_SINCE",
+        "HTTP_IF_UNMODIFIED_SINCE",
+    }
+)
 VISITOR_VARIABLE = "bookmarks.visitor"
 # RFC 9110 section 8.8.3. WebOb's parser misses "b" in `"a","b"`.
 _ENTITY_TAG = re.compile(r'(W/)?"([^"]*)"')

@@ -1,8 +1,11 @@
 """Read what a phone has shared into the form for a new bookmark."""
 
+import re
 from collections.abc import Mapping
 
-from formats.html.parts import WEB_ADDRESS
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_PUNCTUATION_AFTER_ADDRESS = ".,;:!?'\"’”»"
+_OPENING_BRACKETS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def read_shared(values: Mapping[str, str]) -> dict[str, str]:
@@ -26,10 +29,21 @@ def read_shared(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def _find_address(text: str) -> str:
-    match = WEB_ADDRESS.search(text)
+    match = _ADDRESS.search(text)
     if not match:
         return ""
-    return match[0]
+    address = match[0]
+    while _ends_with_punctuation(address):
+        address = address[:-1]
+    return address
+
+
+def _ends_with_punctuation(address: str) -> bool:
+    last = address[-1]
+    if last in _OPENING_BRACKETS:
+        is_part_of_address = _OPENING_BRACKETS[last] in address
+        return not is_part_of_address
+    return last in _PUNCTUATION_AFTER_ADDRESS
 
 
 def _remove_address(text: str, address: str) -> str:

@@ -17,7 +17,7 @@ from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address, with_query
 from storage.bookmark import tags_without
-from storage.errors import Invalid, Malformed
+from storage.errors import Malformed
 from storage.index import Entry
 from storage.query import Query, fold_tags
 from storage.retag import (
@@ -74,15 +74,16 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     Asks first, and again if the number of bookmarks with these tags has changed since.
     """
     site = service.site(request)
-    old = [tag for tag in fields.get("tag", []) if tag.strip()]
-    if not old:
-        raise Invalid([("No tag", "is checked: check some in the list")])
     new = _read_new_tags(fields)
+    sent = [tag for tag in fields.get("tag", []) if tag.strip()]
+    old = [tag for tag, _ in _count_bookmarks(service.store, sent)]
+    if not old:
+        return see_other(f"{site.url}/tags?changed=0")
     count = len(select_with_any(service.store, old))
     new_tags_in_use = _count_bookmarks(service.store, tags_without(new, old))
     expected_count = count + sum(count for _, count in new_tags_in_use)
     is_confirmed = fields.get("expected") == str(expected_count)
-    if count and not is_confirmed:
+    if not is_confirmed:
         page = write_question(old, count, new, new_tags_in_use, expected_count, site)
         return respond_page(page)
     report = replace_tags(service.store, old, new)

@@ -245,16 +245,13 @@ def test_the_button_that_unchecks_all_is_last_in_its_row(browser, filled, width)
 
 def test_in_a_wide_window_the_bar_is_one_row_as_wide_as_a_checked_item(browser, filled):
     browser.use_screen(1280)
-    for path, checkbox, margin in (
-        ("/", ".list [name=selected]", 56),  # The checkboxes are inside the bar.
-        ("/tags", ".cloud [name=tag]", 16),
-    ):
+    for path, checkbox in (("/", ".list [name=selected]"), ("/tags", ".cloud [name=tag]")):
         browser.open(path)
         browser.find(checkbox).click()
         bar = browser.find(".bar")
         column = browser.find(".head").rect
         assert bar.size["height"] < 64
-        assert bar.rect["x"] == column["x"] - margin
+        assert bar.rect["x"] == column["x"] - 56  # The checkboxes are inside the bar.
         assert right(bar) == column["x"] + column["width"] + 16
         assert right(browser.find(".bar .wrong")) <= browser.find(".bar .more").rect["x"]
         assert browser.find(".bar .combo").size["width"] >= 140
