@@ -29,6 +29,10 @@ _ERRORS_OF_ALL_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOTDIR}
 _ERRORS_WITHOUT_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS}
 _ERRORS_WITHOUT_TMPFILE = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
 
+FOLDER_MISSING_TEXT = (
+    "The data folder cannot be read: its folder bookmarks is missing. "
+    "Put it back, or make an empty one to begin without bookmarks."
+)
 _NAME_TAKEN_TEXT = "Another program has just added this file. Try again."
 
 

@@ -31,10 +31,13 @@ class OpenFolders:
         self._tombstones: int | None = None
         self._held_lock = ExitStack()  # Closing this unlocks. The folders may stay open.
         with files.translate_disk_errors(), ExitStack() as opened:
-            self.data = opened.enter_context(files.open_folder(data))
-            self.bookmarks = opened.enter_context(
-                files.open_folder("bookmarks", self.data)
-            )
+            try:
+                self.data = opened.enter_context(files.open_folder(data))
+                self.bookmarks = opened.enter_context(
+                    files.open_folder("bookmarks", self.data)
+                )
+            except FileNotFoundError:
+                raise Unavailable(files.FOLDER_MISSING_TEXT) from None
             # `opened` closes the folders after an error above. From here, `__exit__` does.
             self._descriptors = opened.pop_all()
 

@@ -124,10 +124,7 @@ class Watch:
         # the next `read_events` notices it.
         self._identities_when_opened = self._read_identities()
         if self.first_folder_identity is None:
-            raise Unavailable(
-                "The data folder cannot be read: its folder bookmarks is missing. "
-                "Put it back, or make an empty one to begin without bookmarks."
-            )
+            raise Unavailable(files.FOLDER_MISSING_TEXT)
         try:
             self._watch_existing_folders()
         except OSError as error:

@@ -655,6 +655,9 @@ def test_without_inotify_only_a_folder_that_cannot_be_examined_is_unavailable(
         patch.setattr(os, "lstat", fail)
         put_bookmark(store, bookmark("b"))
     assert titles(store).keys() == ({"a", "b"} if is_file else {"a"})
+    (tmp_path / "bookmarks").rename(tmp_path / "away")
+    with pytest.raises(Unavailable, match="its folder bookmarks is missing"):
+        put_bookmark(store, bookmark("c"))
 
 
 @pytest.mark.parametrize(
