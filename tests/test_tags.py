@@ -142,6 +142,7 @@ def test_a_form_repeats_tags_or_separates_them_with_commas(app, tags_of):
 @pytest.mark.parametrize("filter, do, tags, notice", [
     ({"tag": "a"}, "remove", "A", "2 bookmarks changed."),
     ({"q": "!untagged"}, "add", "x", "1 bookmark changed."),
+    ({"tag": "a"}, "ask", "never", "0 bookmarks changed."),  # There is nothing to ask.
 ])  # fmt: skip
 def test_a_form_leads_to_a_list_that_says_how_many_changed(app, tags_of, filter, do, tags, notice):
     fields = {"tag": "", **filter, "do": do, "tags": tags, "_list": urlencode(filter)}

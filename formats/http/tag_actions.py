@@ -41,9 +41,11 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     retagging.require_expected(len(entries))
     site = service.site(request)
     if fields["do"] == "ask":
-        count = _count_tagged(entries, retagging.remove)
-        page = write_removal_question(fields, retagging.remove, count, site)
-        return respond_page(page)
+        entries = _with_any_tag(entries, retagging.remove)
+        if entries:  # Else there is nothing to ask and nothing to change.
+            count = len(entries)
+            page = write_removal_question(fields, retagging.remove, count, site)
+            return respond_page(page)
     report = retag(service.store, retagging, entries)
     raise_if_unfinished(report)
     address = list_address(site.url, fields.get("_list"), results=_results(report))
@@ -62,9 +64,9 @@ def _read_retagging(fields: Fields) -> Retagging:
     return clean_retagging(values)
 
 
-def _count_tagged(entries: Sequence[Entry], tags: Sequence[str]) -> int:
+def _with_any_tag(entries: Sequence[Entry], tags: Sequence[str]) -> list[Entry]:
     folded = set(fold_tags(tags))
-    return sum(not folded.isdisjoint(entry.tags) for entry in entries)
+    return [entry for entry in entries if not folded.isdisjoint(entry.tags)]
 
 
 @form_handler(write_not_done)
