@@ -41,9 +41,12 @@ def test_a_form_comes_back_with_what_was_typed_if_the_folder_is_missing(app, dat
 PAGE = {"Accept": "text/html"}
 
 
-def test_a_page_names_a_long_tag_and_a_large_body_in_the_words_of_people(app):
+def test_a_page_names_long_and_many_tags_and_a_large_body_in_the_words_of_people(app):
     page = app.post("/-/add", {"uri": "x:y", "tags": "x" * 300}, headers=PAGE, status=422).text
     assert "at most 255 characters long, not 300</" in page and "at index" not in page
+    form = {"uri": "x:y", "tags": ",".join(map(str, range(100))), "unread": "1"}
+    page = app.post("/-/add", form, headers=PAGE, status=422).text
+    assert "Tags must not be more than 100 including Read later, but are 101" in page
     page = app.post("/-/add", {"uri": "x:" + "y" * 2**20}, headers=PAGE, status=413).text
     assert "does not accept this much" in page and "bytes" not in page
 

@@ -12,6 +12,7 @@ from formats.html.frame import e, list_link, number_of_bookmarks, write_page
 from formats.html.parts import date_html
 from formats.html.trash import trash_link
 from formats.listing import Site
+from storage.bookmark import MAX_TAGS
 
 _HEADINGS: Mapping[int, str] = {
     404: "There is nothing here",
@@ -47,6 +48,7 @@ _WORDS_FOR_PEOPLE: Mapping[str, str] = {
     ': ".*…"$': "",
     "an absolute address": "a full address",
     "white space or control characters": "spaces or invisible characters",
+    f"more than {MAX_TAGS},": f"more than {MAX_TAGS} including Read later,",
     r"\ba uri\b": "an address",
     r"\buri\b": "address",
 }
