@@ -26,6 +26,7 @@ class Unreadable(StorageError):
             f"The file of bookmark {id} cannot be used: {reason}. "
             "Run `bookmarks check` on the server to see what to do."
         )
+        self.id = id
 
 
 MAX_ERRORS = 20  # A small request must not get a huge response.

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -57,8 +58,11 @@ class Trash:
 
     def find(
         self, limit: int, offset: int
-    ) -> tuple[list[DeletedBookmark], int]:
-        """Return a page of deleted bookmarks, latest first, and the total."""
+    ) -> tuple[list[DeletedBookmark | Unreadable], int]:
+        """Return a page of deleted bookmarks, latest first, and the total.
+
+        Unreadable stands for a bookmark whose file cannot be used.
+        """
         with self._follower.mutex:
             tombstones = self._follower.refresh().tombstones
         kept = tombstones[self._count_expired(tombstones) :]
@@ -74,14 +78,16 @@ class Trash:
 
     def _read_bookmarks(
         self, tombstones: Sequence[Tombstone]
-    ) -> list[DeletedBookmark]:
-        found = []
+    ) -> list[DeletedBookmark | Unreadable]:
+        found: list[DeletedBookmark | Unreadable] = []
         for tombstone in tombstones:
             path = self._follower.folders.bookmarks / (tombstone.id + SUFFIX)
-            with suppress(FileNotFoundError, files.BadFile, Invalid):
-                data, _ = files.read(path)
-                bookmark = decode_bookmark(tombstone.id, data)
-                found.append(DeletedBookmark(bookmark, tombstone.deleted))
+            try:
+                with suppress(FileNotFoundError):
+                    _, bookmark = _read(tombstone.id, path)
+                    found.append(DeletedBookmark(bookmark, tombstone.deleted))
+            except Unreadable as error:
+                found.append(error)
         return found
 
     def has_expired(self) -> bool:
@@ -139,11 +145,24 @@ def days_ago(days: int) -> str:
 
 def _is_bookmark(id: str, folders: OpenFolders) -> bool:
     try:
-        data, _ = files.read(id + SUFFIX, folders.bookmarks)
-        decode_bookmark(id, data)
-    except (FileNotFoundError, files.BadFile, Invalid):
+        _read(id, id + SUFFIX, folders.bookmarks)
+    except (FileNotFoundError, Unreadable):
         return False
     return True
+
+
+def _read(
+    id: str, path: str | Path, folder: int | None = None
+) -> tuple[bytes, Bookmark]:
+    """Return the content of a file, and its bookmark.
+
+    Raises FileNotFoundError, Unreadable or Unavailable.
+    """
+    try:
+        content, _ = files.read(path, folder)
+        return content, decode_bookmark(id, content)
+    except (files.BadFile, Invalid) as error:
+        raise Unreadable(id, str(error)) from None
 
 
 def restore(transaction: Transaction, id: str) -> Entry:
@@ -151,11 +170,7 @@ def restore(transaction: Transaction, id: str) -> Entry:
 
     Raises NotFound, Unreadable, or Conflict if another bookmark has the uri.
     """
-    content = _read_deleted(transaction, id)
-    try:
-        deleted = decode_bookmark(id, content)
-    except Invalid as error:
-        raise Unreadable(id, str(error)) from None
+    content, deleted = _read_deleted(transaction, id)
     # Clients that ask for recent changes find the bookmark by its new `modified`.
     modified = max(now(), deleted.created)
     bookmark = replace(deleted, id=transaction.mint(), modified=modified)
@@ -168,16 +183,13 @@ def erase(transaction: Transaction, id: str) -> None:
     transaction.erase(id)
 
 
-def _read_deleted(transaction: Transaction, id: str) -> bytes:
+def _read_deleted(transaction: Transaction, id: str) -> tuple[bytes, Bookmark]:
     if not _is_deleted(transaction, id):
         raise NotFound(id)
     try:
-        content, _ = files.read(id + SUFFIX, transaction.folders.bookmarks)
+        return _read(id, id + SUFFIX, transaction.folders.bookmarks)
     except FileNotFoundError:
         raise NotFound(id) from None
-    except files.BadFile as error:
-        raise Unreadable(id, str(error)) from None
-    return content
 
 
 def _is_deleted(transaction: Transaction, id: str) -> bool:

@@ -308,7 +308,7 @@
   // Replace an item by its newer version, in which the same is checked and open.
   function replaceItem(old, newer) {
     for (const details of findAll("details", newer)) details.open = Boolean(find("[open]", old));
-    for (const box of findAll("[name=selected]", newer)) box.checked = find("[name=selected]", old).checked;
+    for (const box of findAll("[name=selected]", newer)) box.checked = find("[name=selected]", old)?.checked;
     newer.classList.toggle("current", old.matches(".current"));
     if (!old.isEqualNode(newer)) old.replaceWith(newer); // An equal item keeps the focus.
   }

@@ -8,13 +8,18 @@ from formats.html.list_forms import CHECKED, checkbox, select_button
 from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_html, page_link
 from formats.listing import Site, View, before_offset
 from storage.bookmark import Bookmark
+from storage.errors import Unreadable
 from storage.trash import DeletedBookmark
 
 PAGE_SIZE = 100
 
 
 def write_trash(
-    deleted: Sequence[DeletedBookmark], total: int, offset: int, days: int | None, view: View
+    deleted: Sequence[DeletedBookmark | Unreadable],
+    total: int,
+    offset: int,
+    days: int | None,
+    view: View,
 ) -> str:
     """Return the page. `days` is None if deleted bookmarks are kept for ever."""
     site = view.site
@@ -68,7 +73,10 @@ def _nothing_here(site: Site, days: int | None) -> str:
     return f"<p>{text}</p>\n{frame.list_link(site)}"
 
 
-def _item(deleted: DeletedBookmark, site: Site) -> str:
+def _item(deleted: DeletedBookmark | Unreadable, site: Site) -> str:
+    if isinstance(deleted, Unreadable):
+        heading = f"<h2><span>{deleted.id}.json</span></h2>"
+        return f'<li id="b-{deleted.id}" dir="auto">\n{heading}<p>{e(str(deleted))}</p>\n</li>\n'
     id = deleted.bookmark.id
     title = e(cut(deleted.bookmark.title, MAX_TITLE_CHARACTERS))
     host = host_html(deleted.bookmark.uri)

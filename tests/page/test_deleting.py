@@ -100,6 +100,20 @@ def test_deleted_bookmarks_are_put_back_and_erased_in_the_trash(everywhere):
     assert path_and_query(everywhere).partition("?")[0] == "/-/trash"
 
 
+def test_the_trash_follows_a_file_that_is_corrected_while_it_is_open(each, service):
+    for title in ("T0", "T1"):
+        id = each.post(f"https://{title}.example/", title=title)["id"]
+        urlopen(Request(f"{each.address}/{id}", method="DELETE"))
+    file = service.data / "bookmarks" / f"{id}.json"
+    content = file.read_text()
+    file.write_text("{broken}")
+    each.open("/-/trash")
+    each.wait(lambda: sorted(each.titles()) == sorted([f"{id}.json", "T0"]))
+    file.write_text(content)
+    each.find(".list .actions button").click()
+    each.wait(lambda: each.titles() == ["T1"])
+
+
 def test_the_list_shows_the_notice_in_place_of_the_bookmark(each):
     each.post_samples()
     each.open()

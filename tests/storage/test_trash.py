@@ -106,8 +106,9 @@ def test_a_file_that_is_no_bookmark_is_neither_put_back_nor_removed(store):
     fill(store, "a")
     delete(store, "a", age=DAYS + 1)
     path(store, "a").write_text("notes")
-    with pytest.raises(Unreadable):
-        restore(store, "a")
+    for act in (restore, erase):
+        with pytest.raises(Unreadable):
+            act(store, "a")
     make(store._folder).expire()
     assert path(store, "a").read_text() == "notes"
     assert store.trash.find(10, 0)[0] == []
