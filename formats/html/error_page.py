@@ -8,7 +8,7 @@ from http import HTTPStatus
 from msgspec.structs import replace
 
 from formats.html.editor import LABELS
-from formats.html.frame import e, list_link, number_of_bookmarks, write_page
+from formats.html.frame import e, list_link, write_page
 from formats.html.parts import date_html
 from formats.html.trash import trash_link
 from formats.listing import Site
@@ -65,7 +65,7 @@ class Problem:
     bookmark_url: str = ""  # The bookmark that already has the uri.
     deleted: str = ""  # When the bookmark was deleted.
     is_outcome_unknown: bool = False  # The change may be stored.
-    changed: int = 0  # The number of bookmarks that were changed before the error.
+    done: str = ""  # The work done before the error, such as "200 bookmarks changed. ".
 
     @property
     def heading(self) -> str:
@@ -76,14 +76,7 @@ class Problem:
     @property
     def text(self) -> str:
         """The text for programs, which is not translated to words for people."""
-        return f"{self.changed_text}{self.detail}"
-
-    @property
-    def changed_text(self) -> str:
-        """The work done before the error, such as "200 bookmarks changed. "."""
-        if not self.changed:
-            return ""
-        return f"{number_of_bookmarks(self.changed)} changed. "
+        return f"{self.done}{self.detail}"
 
     @property
     def title(self) -> str:
@@ -111,7 +104,7 @@ def problem_html(problem: Problem) -> str:
     if problem.errors:
         return _errors_html(problem.errors)
     detail = detail_html(problem)
-    html = f"<p>{problem.changed_text}{detail}</p>\n"
+    html = f"<p>{problem.done}{detail}</p>\n"
     if problem.bookmark_url:
         url = e(problem.bookmark_url)
         html += f'<p><a href="{url}">See the bookmark that has this address</a></p>\n'

@@ -1,6 +1,9 @@
-"""The page of recently deleted bookmarks, and the page after some could not be put back."""
+"""The page of recently deleted bookmarks, and the page after some were left in it."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from formats.html import frame
 from formats.html.frame import cut, e, number_of, number_of_bookmarks
@@ -8,7 +11,7 @@ from formats.html.list_forms import CHECKED, checkbox, select_button
 from formats.html.parts import MAX_TITLE_CHARACTERS, date_html, host_html, page_link
 from formats.listing import Site, View, before_offset
 from storage.bookmark import Bookmark
-from storage.errors import Unreadable
+from storage.errors import StorageError, Unreadable
 from storage.trash import DeletedBookmark
 
 PAGE_SIZE = 100
@@ -96,20 +99,32 @@ def trash_link(site: Site) -> str:
     return f'<a href="{e(site.path)}/-/trash">Recently deleted</a>'
 
 
-def write_not_restored(
-    restored: int, saved_again: Sequence[Bookmark], missing: int, site: Site
-) -> str:
-    heading = "Not put back"
-    if restored:
-        heading = f"{number_of_bookmarks(restored)} put back"
+class TrashResults(msgspec.Struct):
+    """What a form has done to bookmarks of the trash."""
+
+    participle: str  # "put back" or "deleted for good".
+    done: list[Any] = []  # What the change of each bookmark has returned.
+    conflicting_ids: list[str] = []  # Bookmarks with the address of a deleted one.
+    missing_count: int = 0
+    errors: list[StorageError] = []  # Why other bookmarks stay in the trash.
+
+
+def write_not_all_done(results: TrashResults, saved_again: Sequence[Bookmark], site: Site) -> str:
+    """Return the page that names the bookmarks for which the form has failed."""
+    not_done = f"Not {results.participle}"
+    heading = not_done
+    if results.done:
+        heading = f"{number_of_bookmarks(len(results.done))} {results.participle}"
     content = ""
     for bookmark in saved_again:
         link = page_link(bookmark, site)
-        content += f"<p>Not put back, because it is saved again: {link}</p>\n"
-    if missing:
+        content += f"<p>{not_done}, because it is saved again: {link}</p>\n"
+    for error in results.errors:
+        content += f"<p>{not_done}: {e(str(error))}</p>\n"
+    if results.missing_count:
         content += (
-            f"<p>Not put back, because not in {trash_link(site)} any more: "
-            f"{number_of_bookmarks(missing)}.</p>\n"
+            f"<p>{not_done}, because not in {trash_link(site)} any more: "
+            f"{number_of_bookmarks(results.missing_count)}.</p>\n"
         )
     main = (
         '<div class="notice alert" role="alert" tabindex="-1" autofocus>\n'

@@ -11,6 +11,7 @@ import formats
 from formats import Format
 from formats.html import MEDIA_TYPE as HTML
 from formats.html.error_page import Problem, write_problem
+from formats.html.frame import number_of_bookmarks
 from formats.http.access_log import HOST_VARIABLE
 from formats.http.login_challenge import respond_login_page
 from formats.http.negotiation import accepted_format
@@ -44,17 +45,22 @@ STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 
 
 class Unfinished(Exception):
-    """An error that ended a change of many bookmarks, after `changed` bookmarks."""
+    """An error that ended a change of many bookmarks, after `count` bookmarks.
 
-    def __init__(self, changed: int, error: errors.StorageError) -> None:
+    `participle` says what was done to them, such as "changed".
+    """
+
+    def __init__(self, count: int, participle: str, error: errors.StorageError) -> None:
         super().__init__(str(error))
-        self.changed = changed
         self.error = error
+        self.done = ""
+        if count:
+            self.done = f"{number_of_bookmarks(count)} {participle}. "
 
 
 def raise_if_unfinished(report: RetagReport) -> None:
     if report.error:
-        raise Unfinished(report.changed, report.error)
+        raise Unfinished(report.changed, "changed", report.error)
 
 
 def problem_of(request: Request, error: Exception, site: Site) -> Problem:
@@ -63,7 +69,7 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
         return Problem(error.status, str(error), error.headers)
     if isinstance(error, Unfinished):
         problem = problem_of(request, error.error, site)
-        problem.changed = error.changed
+        problem.done = error.done
         return problem
     status = STATUS_BY_ERROR.get(type(error))
     if status is None:

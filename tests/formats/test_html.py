@@ -320,16 +320,40 @@ def test_the_trash_has_pages(app, monkeypatch):
     assert "Something in the address of this page is wrong." in page.html.main.text
 
 
-def test_of_several_some_are_put_back_and_the_others_are_named(app, add):
-    delete_samples(app, 3)
+def test_of_several_some_are_put_back_and_the_others_are_named(app, add, data):
+    delete_samples(app, 4)
+    (data / "bookmarks" / "a3.json").write_text("{broken}")
     id = add("HTTPS://1.example", title="New")["id"]
-    chosen = [("selected", id) for id in ("a0", "a1", "unknown")]
+    chosen = [("selected", id) for id in ("a3", "a0", "a1", "unknown")]
     page = app.post("/-/restore", chosen, headers=PAGE, status=200)
     assert page.html.h1.text == "1 bookmark put back"
+    assert "Not put back: The file of bookmark a3 cannot be used: " in page.html.main.text
     assert "Not put back, because it is saved again: New" in page.html.main.text
     assert page.html.main.find("a", href=f"/{id}")
     assert "not in Recently deleted any more: 1 bookmark." in page.html.main.text
     assert {b["title"] for b in app.get("/").json} == {"New", "T0 <b>"}
+    page = app.get("/-/trash", headers=PAGE, status=200)
+    assert_harmless(Page(page.text))
+    assert "3 bookmarks" in page.html.main.text and len(page.html.select(".list > li h2")) == 3
+    assert "The file of bookmark a3 cannot be used: " in page.html.select_one("#b-a3").text
+    page = app.post("/-/trash", chosen, headers=PAGE, status=200)
+    assert page.html.h1.text == "1 bookmark deleted for good"
+    assert "Not deleted for good: The file of bookmark a3 cannot be" in page.html.main.text
+    assert (data / "bookmarks" / "a3.json").read_text() == "{broken}"
+
+
+@pytest.mark.parametrize("address, done", [
+    ("/-/restore", "2 bookmarks put back."), ("/-/trash", "2 bookmarks deleted for good."),
+])  # fmt: skip
+def test_what_was_put_back_or_erased_before_an_error_is_counted(
+    app, fail_batch, monkeypatch, address, done
+):
+    delete_samples(app, 3)
+    monkeypatch.setattr("storage.batch.MAX_CHANGES", 2)
+    fail_batch(2, Full("The disk is full."))
+    chosen = [("selected", f"a{n}") for n in range(3)]
+    page = app.post(address, chosen, headers=PAGE, status=507)
+    assert f"{done} The disk is full." in page.html.main.text
 
 
 def test_a_service_that_keeps_nothing_offers_no_way_back(data, client):
