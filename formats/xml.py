@@ -28,6 +28,7 @@ def escape_attribute(value: str) -> str:
 
 _MAX_NAMESPACE_CHARACTERS = 256
 _MAX_ATTRIBUTE_DECLARATIONS = 100  # The DTD of XBEL declares fewer than 40.
+_MAX_DEPTH = 500  # Expat and the builder keep each open element in memory.
 
 
 @dataclass(slots=True)
@@ -94,6 +95,8 @@ class Builder:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if not self.root_tag:
             self.root_tag = tag
+        if len(self._open_tags) > _MAX_DEPTH:
+            raise Malformed(f"XML that is nested more than {_MAX_DEPTH} levels deep is refused.")
         parent = self._open_tags[-1]
         if isinstance(parent, list):
             self._open_tags.append(parent)  # The text of <b> belongs to the text around it.

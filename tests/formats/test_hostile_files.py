@@ -86,8 +86,10 @@ DECLARATIONS = "".join(f"<!ATTLIST bookmark a{n} CDATA #IMPLIED>" for n in range
     ('<xbel xmlns:x="{}">', "<bookmark x:href=''/>", "namespace"),
     (f"<!DOCTYPE xbel [{DECLARATIONS}]><xbel>", "<bookmark/>", "declared attributes"),
     ('<!DOCTYPE xbel [<!ATTLIST bookmark a CDATA "{}">]><xbel>', "<bookmark/>", "default"),
-], ids=["default", "prefix", "attribute", "declarations", "default value"])  # fmt: skip
-def test_declarations_that_every_element_would_repeat_are_refused(beginning, bookmark, reason):
+    ("<xbel>", "<folder>", "500 levels"),
+    ("<xbel>", "<x>", "500 levels"),
+], ids="default prefix attribute declarations value folders other_tags".split())  # fmt: skip
+def test_xml_that_expat_would_keep_in_memory_is_refused(beginning, bookmark, reason):
     document = beginning.replace("{}", "x:" + "n" * 250_000) + bookmark * 60_000 + "</xbel>"
     started = time.process_time()
     with pytest.raises(Malformed, match=reason):
