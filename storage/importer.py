@@ -29,6 +29,8 @@ MAX_PATH_LENGTH = 1_000
 # The report only counts entries with these skip reasons:
 IGNORED = "is no bookmark"  # Such as a separator.
 NOT_READ = "is not read"  # The fields count values that no reader uses, as in {"icon": 12}.
+# Every report has the entries whose skip reason begins like this:
+REST_NOT_READ = "The rest cannot be read"
 
 NOTE = "note"  # The name of a field that is reported, not stored.
 
@@ -147,7 +149,8 @@ class Importer:
 
     def _report_skipped(self, entry: ImportedEntry, reason: str) -> None:
         self.report.skipped += 1
-        if self.report.skipped <= MAX_REPORTED_ENTRIES:
+        is_about_file = entry.place == 0 or reason.startswith(REST_NOT_READ)
+        if is_about_file or self.report.skipped <= MAX_REPORTED_ENTRIES:
             self._report_entry(entry, reason)
 
     def _report_noted(self, entry: ImportedEntry, notes: Sequence[str]) -> None:

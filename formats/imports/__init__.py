@@ -10,6 +10,7 @@ from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry, note_of_unused_values
 from formats.xml import declared_charset
 from storage.errors import Malformed
+from storage.importer import REST_NOT_READ
 
 FILE_READERS: Mapping[str, Callable[[bytes], Iterator[ImportedEntry]]] = {
     "json": json.read_file,
@@ -50,7 +51,7 @@ def _skip_rest_after_error(entries: Iterator[ImportedEntry]) -> Iterator[Importe
     try:
         yield from entries
     except Malformed as error:
-        yield ImportedEntry(error.line, {}, f"The rest cannot be read: {error}")
+        yield ImportedEntry(error.line, {}, f"{REST_NOT_READ}: {error}")
 
 
 def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:

@@ -13,7 +13,7 @@ from storage.batch import MAX_CHANGES
 from storage.bookmark import create
 from storage.check import check
 from storage.errors import Full, Unavailable
-from storage.importer import ImportedEntry, Importer
+from storage.importer import REST_NOT_READ, ImportedEntry, Importer
 from storage.store import Store
 from tests.conftest import peak_memory
 
@@ -145,11 +145,14 @@ def test_many_wrong_tags_take_a_bounded_time(store):
     assert time.process_time() - started < 2
 
 
-def test_the_report_names_a_bounded_number_of_skipped_entries(store, monkeypatch):
+def test_the_report_names_a_bounded_number_of_entries_and_each_rest_of_a_file(store, monkeypatch):
     monkeypatch.setattr(importer, "MAX_REPORTED_ENTRIES", 5)
-    numbers, skipped = import_entries(store, *[{"uri": "x" * 1000}] * 9)
-    assert numbers[3] == 9
-    assert [len(value) for _, value, _ in skipped] == [importer.MAX_VALUE_LENGTH] * 5
+    wrong = [ImportedEntry(1, {"uri": "x" * 1000})] * 9
+    rests = [ImportedEntry(9, {}, f"{REST_NOT_READ}: x"), ImportedEntry(0, {}, "is no file")]
+    report = Importer(store).import_all([*wrong, *rests])
+    assert report.skipped == 11
+    values = [len(entry.value) for entry in report.entries]
+    assert values == [importer.MAX_VALUE_LENGTH] * 5 + [0, 0]
 
 
 def test_an_id_is_kept_if_it_is_free_and_was_never_deleted(store):
