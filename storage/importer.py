@@ -22,6 +22,7 @@ from storage.lenient import clean_leniently
 from storage.store import Store
 from storage.transaction import Transaction
 
+MAX_ENTRIES_WITHOUT_BOOKMARK = 100_000  # A wrong uri costs up to 60 µs.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000
@@ -31,6 +32,10 @@ IGNORED = "is no bookmark"  # Such as a separator.
 NOT_READ = "is not read"  # The fields count values that no reader uses, as in {"icon": 12}.
 # Every report has the entries whose skip reason begins like this:
 REST_NOT_READ = "The rest cannot be read"
+_TOO_MANY_TEXT = (
+    f"The rest is not read, because {MAX_ENTRIES_WITHOUT_BOOKMARK:,} entries have no bookmark. "
+    "Import the file with `bookmarks import` on the server"
+)
 
 NOTE = "note"  # The name of a field that is reported, not stored.
 
@@ -98,7 +103,11 @@ class Importer:
         self._check_state = check_state
 
     def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
+        """Import entries until MAX_ENTRIES_WITHOUT_BOOKMARK of them are ignored or skipped."""
         for batch in split(entries):
+            if self.report.ignored + self.report.skipped >= MAX_ENTRIES_WITHOUT_BOOKMARK:
+                self._report_skipped(ImportedEntry(place=0, fields={}), _TOO_MANY_TEXT)
+                break
             self.import_batch(batch)
         return self.report
 

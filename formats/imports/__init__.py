@@ -27,8 +27,6 @@ _READERS_OF_DECLARED_CHARSET = {
     "outline": declared_charset,
     "netscape": netscape.declared_charset,
 }
-# Stops the import of a file that has nothing but separators.
-MAX_ENTRIES_WITHOUT_BOOKMARK = 500_000
 _GUESSED_BYTES_TEXT = "bytes that are not UTF-8, read as windows-1252"
 
 
@@ -43,7 +41,7 @@ def read_entries(data: bytes, format: str | None, file_name: str) -> Iterator[Im
     if format == "shortcut" and file_name:
         entries = _add_missing_titles(entries, PurePath(file_name).stem)
     yield from islice(entries, 1)
-    yield from _skip_rest_after_error(_limit_entries_without_bookmark(entries))
+    yield from _skip_rest_after_error(entries)
     yield from _note_guessed_charset(data, format)
 
 
@@ -61,16 +59,6 @@ def _note_guessed_charset(data: bytes, format: str) -> Iterator[ImportedEntry]:
     count = count_guessed_bytes(data, declared_charset)
     if count:
         yield note_of_unused_values({_GUESSED_BYTES_TEXT: count})
-
-
-def _limit_entries_without_bookmark(entries: Iterator[ImportedEntry]) -> Iterator[ImportedEntry]:
-    count = 0
-    for entry in entries:
-        yield entry
-        if entry.skip_reason:
-            count += 1
-        if count == MAX_ENTRIES_WITHOUT_BOOKMARK:
-            raise Malformed(f"{count:,} entries have no bookmark.")
 
 
 def _add_missing_titles(entries: Iterator[ImportedEntry], title: str) -> Iterator[ImportedEntry]:

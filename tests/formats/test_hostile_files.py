@@ -14,7 +14,8 @@ from formats.imports.detect import detect_format
 from formats.imports.entry import ImportedEntry
 from storage.bookmark import clean
 from storage.errors import Invalid, Malformed
-from storage.importer import NOT_READ
+from storage.importer import NOT_READ, Importer
+from storage.store import Store
 
 GOLDEN = sorted((Path(__file__).parent / "files").iterdir())
 PARTS = [
@@ -100,15 +101,19 @@ def test_xml_that_expat_would_keep_in_memory_is_refused(beginning, bookmark, rea
 @pytest.mark.parametrize("format, beginning, worthless", [
     ("text", "a:b\n", "x\n"),
     ("csv", "url\na:b\n", ",\n"),
+    ("csv", "url\na:b\n", "x\n"),
+    ("xbel", "<xbel><bookmark href='a:b'/>", "<bookmark href='x'/>"),
     ("netscape", "<DL>\n<DT><A HREF=a:b>A</A>\n", "<HR>"),
     ("opera", "Opera Hotlist version 2.0\n#URL\n\tURL=a:b\n", "#DELETED\n"),
 ])  # fmt: skip
-def test_entries_without_a_bookmark_are_limited(format, beginning, worthless, monkeypatch):
-    monkeypatch.setattr("formats.imports.MAX_ENTRIES_WITHOUT_BOOKMARK", 1_000)
+def test_entries_without_a_bookmark_are_limited(
+    format, beginning, worthless, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("storage.importer.MAX_ENTRIES_WITHOUT_BOOKMARK", 1_000)
     data = beginning + worthless * 5_000
-    first, *others = read_entries(data.encode(), format, "")
-    assert (first.fields["uri"], len(others)) == ("a:b", 1_001)
-    assert others[-1].skip_reason == "The rest cannot be read: 1,000 entries have no bookmark."
+    report = Importer(Store(tmp_path)).import_all(read_entries(data.encode(), format, ""))
+    assert report.created == 1 and report.skipped + report.ignored <= 1_200
+    assert report.entries[-1].reason.startswith("The rest is not read")
 
 
 @pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
