@@ -25,7 +25,7 @@ from formats.imports.members import (
     tags_in,
     title_of,
 )
-from formats.imports.roles import is_unused, read_fields
+from formats.imports.roles import is_unused, read_fields, role_of
 from formats.json import parse_strictly
 from formats.netscape import is_firefox_query
 from storage.bookmark import FIELDS, MAX_TAGS, Fields, cut_and_replace_unprintable
@@ -49,6 +49,8 @@ _MAX_DEPTH = 200
 # and an object.
 _DEPTH_OF_BROWSER_FOLDERS = 4
 _MAX_PARENTS = 20
+# The members of a folder with these roles are read, or have no meaning here.
+_ROLES_OF_FOLDERS = ("title", "created", "modified", "time", "ignored")
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
 _ADVICE_FOR_JSON_LINES = "extra data: put [ ] around all, and commas between"
@@ -140,7 +142,9 @@ class _Reader:
         self, members: Members, children: Members, own_tags: Tags, position: _Position
     ) -> Iterator[ImportedEntry]:
         other_members = {name: members[name] for name in members if name not in children}
-        self._count_unused(named_values(other_members), fields={})
+        for name, value in named_values(other_members):
+            if value and role_of(name) not in _ROLES_OF_FOLDERS:
+                self._count_values(name, value)
         tags = (position.tags + own_tags)[:MAX_TAGS]
         for name, value in children.items():
             inner_tags = tags + _TAGS_BY_NAME_OF_CHILDREN.get(name, ())
@@ -167,10 +171,13 @@ class _Reader:
     def _count_unused(self, values: Iterable[NamedValue], fields: Fields) -> None:
         for name, value in values:
             if is_unused(name, value, fields):
-                number = 1
-                if isinstance(value, list):
-                    number = len(value)
-                self.unused_values.add(name, number)
+                self._count_values(name, value)
+
+    def _count_values(self, name: str, value: object) -> None:
+        number = 1
+        if isinstance(value, list):
+            number = len(value)
+        self.unused_values.add(name, number)
 
     def _tags_of_folder(self, members: Members, position: _Position) -> Tags:
         if _is_created_by_browser(members, position):

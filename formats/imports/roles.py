@@ -118,6 +118,11 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
         return False
     if not _has_usable_type(role, value):
         return True
+    if role in ("uri", "title"):
+        return value != fields.get(role)  # Another value has a preferred name.
+    if role in _STATE_TAGS:
+        word = _word_of(value)
+        return word not in _STATE_TAGS[role] and word not in _WORDS_WITHOUT_TAG
     field = _FIELD_BY_DATE_ROLE.get(role)
     if field is None or _is_date_or_unknown(value):
         return False
@@ -236,16 +241,22 @@ _STATE_TAGS = {
         "archived": "archived",
     },
 }
+# Values that are understood, and need no tag.
+_WORDS_WITHOUT_TAG = (*_TRUE_WORDS, *_FALSE_WORDS, "", "none", "read", "active", "feed")
 
 
 def _tags_of_states(values_by_role: defaultdict[str, list[Any]]) -> list[str]:
     tags: list[str] = []
     for role, tag_by_word in _STATE_TAGS.items():
         for value in values_by_role[role]:
-            tag = tag_by_word.get(str(value).strip().lower())
+            tag = tag_by_word.get(_word_of(value))
             if tag and tag not in tags:
                 tags.append(tag)
     return tags
+
+
+def _word_of(value: object) -> str:
+    return str(value).strip().lower().removesuffix(".0")  # `formats.json` parses 1 as 1.0.
 
 
 def _tags_of_paths(paths: Iterable[str]) -> list[str]:

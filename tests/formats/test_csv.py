@@ -257,6 +257,6 @@ def test_the_rows_after_a_too_large_row_have_the_right_lines():
 
 
 def test_each_column_with_values_that_is_not_read_is_named_with_their_number():
-    text = "url,title,highlights,empty,\na:1,A,x,,1\na:2,B,y, ,2\na:3,C\n"
+    text = "url,title,highlights,empty,,link\na:1,A,x,,1,a:4\na:2,B,y, ,2\na:3,C\n"
     *_, last = read_file(text.encode())
-    assert last == (0, {"highlights": 2, "a column without a name": 2}, NOT_READ)
+    assert last == (0, {"highlights": 2, "a column without a name": 2, "link": 1}, NOT_READ)

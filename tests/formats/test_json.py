@@ -276,10 +276,16 @@ def test_each_member_with_values_that_is_not_read_is_named_with_their_number():
     assert not_read([pinboard]) == {"description": 1, "extended": 1}
     own = {"id": "x", "uri": "a:b", "tags": ["x"], "created": "2024-01-01T00:00:00Z"}
     assert not_read([own]) == {}
+    entry = {"url": "a:1", "link": "a:2", "address": "a:1", "title": "T", "name": "N"}
+    assert not_read([entry]) == {"link": 1, "name": 1}
+    known = {"url": "a:b", "read": None, "is_read": 1, "starred": "No", "shared": True}
+    states = {"unread": "maybe", "shared": ["bob"], "location": "Berlin"}
+    assert not_read([known | states]) == dict.fromkeys(states, 1)
     inner = {"type": "link", "url": "a:1", "author": "X", "image": None}
     assert not_read([{"title": "T", "content": inner}]) == {"content.author": 1}
-    folder = {"title": "A", "color": "red", "children": []}
-    assert not_read({"children": [folder], "checksum": "x"}) == {"color": 1, "checksum": 1}
+    folder = {"title": "A", "color": "red", "description": "D", "starred": True, "children": []}
+    unread = dict.fromkeys(("checksum", "color", "description", "starred"), 1)
+    assert not_read({"children": [folder], "checksum": "x"}) == unread
     empty = {"type": "folder", "title": "A", "color": "red"}
     assert not_read({"children": [empty]}) == {"color": 1}
 
