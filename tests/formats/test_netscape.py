@@ -247,6 +247,11 @@ def test_a_title_is_the_text_of_the_link_without_its_markup(title, expected):
     assert read_one(link('HREF="a:b"', title))["title"] == expected
 
 
+def test_a_bookmark_in_a_comment_is_not_read():
+    comment = '<!-- <DT><A HREF="a:comment">C</A>\n<DT> -->'
+    assert read_one(link('HREF="a:b"').replace("<DT>", f"{comment}<DT>"))["uri"] == "a:b"
+
+
 def test_a_description_keeps_its_lines():
     text = link('HREF="a:b"') + "\n"
     body = text.replace("\n</DL>", "\n<DD>One<br>\nTwo<BR>Three\n\n  - four\n</DL>\n<p>not it")
