@@ -52,7 +52,7 @@ def detect_format(data: bytes) -> str:
     for first_bytes, description in _UNREADABLE_FILES:
         if data.startswith(first_bytes):
             raise Malformed(f"It is {description}.")
-    beginning = decode(data[:_MAX_EXAMINED_BYTES])
+    beginning = decode(data.lstrip()[:_MAX_EXAMINED_BYTES])
     if not beginning.strip():
         raise Malformed("It is empty: export the bookmarks again.")
     if _JSON.match(beginning):

@@ -30,7 +30,7 @@ _LIST_OR_LINK = re.compile(r"<D[LT][\s>]|<A\s[^<>]{0,999}?HREF\s*=", re.IGNORECA
 
 
 def is_bookmark_file(text: str) -> bool:
-    beginning = text[:_MAX_EXAMINED_CHARACTERS]
+    beginning = text.lstrip()[:_MAX_EXAMINED_CHARACTERS]
     if _DOCTYPE.search(beginning):
         return True
     if _WEB_PAGE.search(beginning):

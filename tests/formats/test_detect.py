@@ -60,6 +60,7 @@ from storage.errors import Malformed
     (b"Opera Hotlist version 2.0\nOptions: encoding = utf8, version=3\n", "opera"),
     ("https://a.example/".encode("utf-16"), "text"),
     ("<xbel>".encode("utf-16"), "xbel"),
+    pytest.param(b"\n" * 70_000 + b"https://a.example/", "text", id="text after blank lines"),
 ])  # fmt: skip
 def test_a_known_format_is_detected(head, name):
     assert detect_format(head) == name
@@ -68,7 +69,7 @@ def test_a_known_format_is_detected(head, name):
 
 @pytest.mark.parametrize("head, reason", [
     (b"", "empty"),
-    (b" \r\n\xef\xbb\xbf", "text of an unknown kind"),
+    (b" \r\n\xef\xbb\xbf", "empty"),
     (b"\xef\xbb\xbf\n", "empty"),
     (b"\x89PNG\r\n\x1a\n\0\0", "binary"),
     (bytes(range(256)), "binary"),

@@ -252,6 +252,10 @@ def test_a_bookmark_in_a_comment_is_not_read():
     assert read_one(link('HREF="a:b"').replace("<DT>", f"{comment}<DT>"))["uri"] == "a:b"
 
 
+def test_a_file_may_begin_with_many_blanks():
+    assert read_one(" " * 70_000 + link('HREF="a:b"'))["uri"] == "a:b"
+
+
 def test_a_description_keeps_its_lines():
     text = link('HREF="a:b"') + "\n"
     body = text.replace("\n</DL>", "\n<DD>One<br>\nTwo<BR>Three\n\n  - four\n</DL>\n<p>not it")
