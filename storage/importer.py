@@ -9,13 +9,12 @@ from storage.batch import Done, Failed, StateCheck, change_batch, split
 from storage.bookmark import (
     ID,
     MAX_TAGS,
-    Bookmark,
     Fields,
     create,
     cut_and_replace_unprintable,
-    fold_tag,
     merge,
     replace_invalid_xml_chars,
+    tags_without,
 )
 from storage.errors import Gone, Invalid, Unreadable
 from storage.lenient import clean_leniently
@@ -186,8 +185,13 @@ def _import_one(transaction: Transaction, entry: ImportedEntry) -> _Imported:
         return _Imported("created", notes)
     after = merge(before.bookmark, fields)
     transaction.put(after, before)
-    if not _has_all_tags(after, fields):
-        notes.append(f"together with the stored tags there are more than {MAX_TAGS}")
+    left_out = tags_without(fields.get("tags", ()), after.tags)
+    if left_out:
+        shown = cut_and_replace_unprintable(", ".join(left_out))
+        notes.append(
+            f"{len(left_out)} of tags left out, because together with the stored tags there are "
+            f"more than {MAX_TAGS}: {shown}"
+        )
     # `merge` returns the same object if nothing changes.
     if after is before.bookmark:
         return _Imported("unchanged", notes)
@@ -206,11 +210,6 @@ def _clean_entry(values: Mapping[str, object]) -> tuple[Fields, list[str]]:
     if note:
         notes.append(str(note))
     return cleaned, notes
-
-
-def _has_all_tags(bookmark: Bookmark, fields: Fields) -> bool:
-    stored = set(map(fold_tag, bookmark.tags))
-    return stored.issuperset(map(fold_tag, fields.get("tags", ())))
 
 
 def _choose_id(transaction: Transaction, fields: Fields) -> str:

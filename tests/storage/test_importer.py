@@ -133,9 +133,10 @@ def test_an_entry_with_too_many_tags_keeps_the_first_ones(store):
     assert numbers == (1, 0, 0, 0)
     assert noted[0][2] == "stored, but only the first 100 tags are kept"
     assert len(only_bookmark(store).tags) == 100
-    _, noted = import_entries(store, {"uri": URI, "tags": ["A0"]}, {"uri": URI, "tags": ["c"]})
-    assert [line for line, _, _ in noted] == [2]
-    assert noted[0][2] == "stored, but together with the stored tags there are more than 100"
+    entries = ({"uri": URI, "tags": tags} for tags in (["A0"], ["c", "a1", "d"]))
+    _, ((line, _, reason),) = import_entries(store, *entries)
+    assert line == 2 and reason.startswith("stored, but 2 of tags left out, because together with")
+    assert reason.endswith("more than 100: c, d")
 
 
 def test_many_wrong_tags_take_a_bounded_time(store):
