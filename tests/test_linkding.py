@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from formats.http import linkding
-from formats.http.linkding_shapes import LINKDING_VERSION
+from formats.http.linkding_shapes import LINKDING_VERSION, TAG_BY_FLAG
 from storage.numbers import number_of_id
 from tests.conftest import URI, documentation, write_file
 
@@ -138,6 +138,15 @@ def test_a_comma_separates_tags_and_a_no_break_space_stands_for_a_space(app, add
     assert (made["tag_names"], stored(app, id)["tags"]) == (["b\xa0c"], ["b\xa0c"])
     app.patch_json(f"/api/bookmarks/{made['id']}/", {"tag_names": made["tag_names"]})
     assert stored(app, id)["tags"] == ["b c"]
+
+
+def test_marks_take_what_the_django_rest_framework_reads_as_a_boolean(app, post):
+    path = f"/api/bookmarks/{post()['id']}/"
+    values = [("TRUE", "off"), ("On", "No"), ("t", "F"), ("y", 0), (1, "0"), ("1", False)]
+    for is_set, each in ((True, 0), (False, 1)):
+        for value in (pair[each] for pair in values):
+            app.patch_json(path, {"unread": not is_set})
+            assert app.patch_json(path, {"unread": value}).json["unread"] == is_set
 
 
 @pytest.mark.parametrize("method", ["put_json", "patch_json"])
@@ -420,6 +429,7 @@ def test_the_profile_the_bundles_and_a_healthy_service_are_fixed(app, data):
     ({"tag_names": "a\x01"}, "tag_names"),
     ({"tag_names": [1]}, "tag_names"),
     ({"date_added": "yesterday"}, "date_added"),
+    *[({flag: value}, flag) for flag in TAG_BY_FLAG for value in ("maybe", "", {}, [1], 2)],
 ])  # fmt: skip
 def test_a_wrong_value_is_400_with_the_member(app, members, member):
     error = app.post_json("/api/bookmarks/", {"url": URI} | members, status=400).json

@@ -7,6 +7,7 @@ from formats.html.error_page import Problem
 from formats.imports.dates import parse_date
 from storage import bookmark as rules
 from storage.bookmark import Bookmark, Fields, fold_tag, split_tags, tags_without
+from storage.errors import Invalid
 from storage.numbers import number_of_id
 
 LINKDING_VERSION = "1.44.0"  # Clients refuse older versions.
@@ -24,7 +25,9 @@ _KEY_BY_FIELD = {
 _DATES = ("date_added", "date_modified")
 KEYS_TO_CREATE = (*_KEY_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
 KEYS_TO_UPDATE = tuple(key for key in KEYS_TO_CREATE if key not in _DATES)
-_TRUE_IN_JSON_OR_FORM = (True, "true", "True", "1", "on", "yes")
+# The values of the BooleanField of Django REST framework, in any case.
+_TRUE_VALUES = (True, "t", "y", "yes", "true", "on", "1")
+_FALSE_VALUES = (False, "f", "n", "no", "false", "off", "0")
 # linkding's tags have no spaces. Clients get this character in place of a space.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
 # linkding's notes are stored in the description, below this line.
@@ -154,9 +157,18 @@ def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
         tags = _with_names(tags, list(parse_tags(sent["tag_names"])))
     for flag, tag in TAG_BY_FLAG.items():
         if flag in sent:
-            is_set = sent[flag] in _TRUE_IN_JSON_OR_FORM
-            tags = _with_flag_tag(tags, tag, is_set)
+            tags = _with_flag_tag(tags, tag, _parse_flag(flag, sent[flag]))
     return tuple(tags)
+
+
+def _parse_flag(flag: str, value: object) -> bool:
+    if isinstance(value, str):
+        value = value.lower()
+    if value in _TRUE_VALUES:
+        return True
+    if value in _FALSE_VALUES:
+        return False
+    raise Invalid([(flag, "Must be a valid boolean.")])
 
 
 def _with_names(tags: list[str], names: list[str]) -> list[str]:
