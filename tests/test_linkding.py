@@ -429,6 +429,9 @@ def test_the_profile_the_bundles_and_a_healthy_service_are_fixed(app, data):
     ({"tag_names": "a\x01"}, "tag_names"),
     ({"tag_names": [1]}, "tag_names"),
     ({"date_added": "yesterday"}, "date_added"),
+    ({"title": 0}, "title"),
+    ({"description": {}}, "description"),
+    *[({"notes": value, "description": "D"}, "notes") for value in (5, [], "\0", "x" * 65_530)],
     *[({flag: value}, flag) for flag in TAG_BY_FLAG for value in ("maybe", "", {}, [1], 2)],
 ])  # fmt: skip
 def test_a_wrong_value_is_400_with_the_member(app, members, member):

@@ -103,11 +103,8 @@ def add_tag(service: Service, request: Request) -> Response:
     sent = _read_document(request, ["name"])
     if "name" not in sent:
         raise Invalid([("name", _REQUIRED_TEXT)])
-    try:
+    with shapes.errors_named("name"):
         tags = shapes.parse_tags([sent["name"]])
-    except Invalid as error:
-        reasons = [("name", reason) for _, reason in error.errors]
-        raise Invalid(reasons) from None
     if len(tags) != 1:
         raise Invalid([("name", "must be one tag, without a comma")])
     return _respond(_tag_document(service.store, tags[0]), CREATED)
@@ -196,8 +193,8 @@ def _update_saved(stored: Bookmark, sent: Document) -> Bookmark:
 def _without_empty_texts(sent: Document) -> dict[str, object]:
     changes = dict(sent)
     for key in ("title", "description", "notes"):
-        if not changes.get(key):
-            changes.pop(key, None)
+        if changes.get(key) == "":
+            del changes[key]
     return changes
 
 

@@ -1,7 +1,8 @@
 """Translate between bookmarks and the JSON objects of linkding's API."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from formats.html.error_page import Problem
 from formats.imports.dates import parse_date
@@ -146,9 +147,21 @@ def _new_description(sent: Document, stored: str) -> str:
     description, notes = _split_notes(stored)
     if "description" in sent:
         description = rules.clean_value("description", sent["description"])
-    if "notes" in sent:
+    if "notes" not in sent:
+        return _join_notes(description, notes)
+    with errors_named("notes"):
         notes = rules.clean_value("description", sent["notes"])
-    return _join_notes(description, notes)
+        joined = _join_notes(description, notes)
+        return str(rules.clean_value("description", joined))
+
+
+@contextmanager
+def errors_named(key: str) -> Iterator[None]:
+    """Name this key of linkding's JSON in every error of the block."""
+    try:
+        yield
+    except Invalid as error:
+        raise Invalid([(key, reason) for _, reason in error.errors]) from None
 
 
 def _new_tags(sent: Document, stored: tuple[str, ...]) -> tuple[str, ...]:
