@@ -106,7 +106,7 @@ def add_tag(service: Service, request: Request) -> Response:
     with shapes.errors_named("name"):
         tags = shapes.parse_tags([sent["name"]])
     if len(tags) != 1:
-        raise Invalid([("name", "must be one tag, without a comma")])
+        raise Invalid([("name", "must be one tag, without commas and line breaks")])
     return _respond(_tag_document(service.store, tags[0]), CREATED)
 
 
