@@ -105,10 +105,11 @@ def test_notes_and_description_are_replaced_without_each_other(app, post):
         ({"title": "T"}, ("E", NOTES)),
         ({"description": ""}, ("", NOTES)),
         ({"description": "F", "notes": "M"}, ("F", "M")),
-        ({"notes": ""}, ("F", "")),
+        ({"description": "F\nNotes:\nG"}, ("F\nNotes: \nG", "M")),
+        ({"notes": ""}, ("F\nNotes: \nG", "")),
     ):
         changed = app.patch_json(path, members).json
-        assert app.get(path).json == changed
+        assert app.get(path).json == changed == app.patch_json(path, members).json
         assert (changed["description"], changed["notes"]) == expected
 
 

@@ -146,7 +146,9 @@ def fields_to_store(
 def _new_description(sent: Document, stored: str) -> str:
     description, notes = _split_notes(stored)
     if "description" in sent:
-        description = rules.clean_value("description", sent["description"])
+        text = rules.clean_value("description", sent["description"])
+        # With a space at its end, a line of the description does not begin the notes.
+        description = re.sub(f"(?m)^{_NOTES_LINE}$", f"{_NOTES_LINE} ", text)
     if "notes" not in sent:
         return _join_notes(description, notes)
     with errors_named("notes"):
