@@ -100,8 +100,9 @@ def _parse(
     _define_check(subparsers)
     parser.set_defaults(make_app=make_app, make_host_app=make_host_app)
     options = parser.parse_args(_join_values(arguments))
+    # Ignoring an empty value would start the service without a token, or on another folder.
+    _refuse_empty_value("--data", options.data)
     if options.run is serve:
-        # Ignoring an empty value would start the service without a token, or on another folder.
         _refuse_empty_value("--token-file", options.token_file)
         _refuse_empty_value("--hosts", options.hosts)
     return options

@@ -203,6 +203,7 @@ PUT_TOGETHER = {
     "DATA is a new data folder",
     "DATA would be a new data folder",
     "A token of less than 16 characters can be guessed",
+    "--data or BOOKMARKS_DATA is empty",
     "--hosts or BOOKMARKS_HOSTS is empty",
     "--token-file or BOOKMARKS_TOKEN_FILE is empty",
     "FILE: No such file or directory",
