@@ -416,7 +416,6 @@ def make_app(
     `keep_deleted` days. Raises Unavailable or Full if the folder cannot be created, and
     Invalid for a wrong option.
     """
-    check_keep_deleted(keep_deleted)
     tokens = encode_tokens(token)
     site = parse_base_url(base_url)
     url = None

@@ -154,6 +154,8 @@ def _define_delete(subparsers: _Subparsers) -> None:
         subparsers, "delete", delete, help="delete bookmarks", example="0s9yex328jt74"
     )
     parser.add_argument("ids", nargs="+", metavar="ID", help="the id, as `bookmarks export` has it")
+    # Without this option, a deletion removes no file that the service keeps for longer.
+    _add_keep_deleted(parser, default=None)
 
 
 def _define_check(subparsers: _Subparsers) -> None:
@@ -226,7 +228,7 @@ def _add_command(
 ) -> argparse.ArgumentParser:
     epilog = f"For example: bookmarks {name} {example}"
     parser = subparsers.add_parser(name, help=help, epilog=epilog)
-    parser.set_defaults(run=run, dry_run=False)
+    parser.set_defaults(run=run, dry_run=False, keep_deleted=None)
     _add_data_options(parser)
     return parser
 
@@ -255,13 +257,15 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_keep_deleted(parser: argparse.ArgumentParser) -> None:
+def _add_keep_deleted(
+    parser: argparse.ArgumentParser, default: str | None = str(KEEP_DELETED)
+) -> None:
     _add_setting(
         parser,
         "--keep-deleted",
         "DAYS",
         "for how many days deleted bookmarks can be put back",
-        str(KEEP_DELETED),
+        default,
         type=int,
     )
 

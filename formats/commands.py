@@ -323,7 +323,7 @@ def _print_summary(options: argparse.Namespace, summary: str) -> None:
 def _open(options: argparse.Namespace, data: Path) -> Store:
     if options.dry_run:
         return Rehearsal(data, options.one_machine)
-    return Store(data, options.one_machine)
+    return Store(data, options.one_machine, options.keep_deleted)
 
 
 def _open_or_make(options: argparse.Namespace, data: Path) -> Store:

@@ -43,7 +43,7 @@ class Store(Reader):
         one_machine: bool = False,
         keep_deleted: int | None = None,
     ) -> None:
-        """Create missing folders. Raises Unavailable or Full.
+        """Create missing folders. Raises Unavailable, Full, or Invalid for `keep_deleted`.
 
         `one_machine` promises that no other machine writes to the folder.
         """

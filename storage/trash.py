@@ -28,8 +28,8 @@ MAX_EXPIRED = 500  # In each transaction, because other writers wait for its end
 _SECONDS_PER_DAY = 86_400
 
 
-def check_keep_deleted(days: int) -> None:
-    if days < 0:
+def check_keep_deleted(days: int | None) -> None:
+    if days is not None and days < 0:
         raise Invalid([("--keep-deleted", "must be 0 days or more")])
 
 
@@ -48,10 +48,12 @@ class _Progress(NamedTuple):
 class Trash:
     """The files of deleted bookmarks.
 
-    Files are kept for `keep_deleted` days, or for ever if it is None.
+    Files are kept for `keep_deleted` days, or for ever if it is None. Raises Invalid for a
+    negative number.
     """
 
     def __init__(self, follower: Follower, keep_deleted: int | None) -> None:
+        check_keep_deleted(keep_deleted)
         self.keep_deleted = keep_deleted
         self._follower = follower
         self._progress = _Progress()

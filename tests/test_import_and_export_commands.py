@@ -336,3 +336,11 @@ def test_deleting_names_each_bookmark_and_those_that_cannot_be_deleted(run, data
     outside.unlink()
     assert f"{data}: the folder is good\n" in run("check", data=data)[0]
     assert run("delete", "a", data=data / "typo", status=1)[1].startswith("bookmarks: there is no")
+
+
+def test_a_deletion_keeps_the_file_as_the_option_or_its_variable_says(run, data, add, monkeypatch):
+    for days, status, is_kept in (("-1", 1, True), ("", 0, True), ("1", 0, True), ("0", 0, False)):
+        monkeypatch.setenv("BOOKMARKS_KEEP_DELETED", days)
+        id = add(f"a:days{days}")["id"]
+        run("delete", id, data=data, status=status)
+        assert (data / "bookmarks" / f"{id}.json").exists() == is_kept
