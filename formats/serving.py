@@ -99,7 +99,8 @@ def _check_without_token(options: argparse.Namespace, is_safe: bool) -> None:
     if not options.no_auth and not is_safe:
         sys.exit(
             "bookmarks: the service can be reached from other machines. Set a token with "
-            "--token-file or BOOKMARKS_TOKEN, or allow everybody with --no-auth."
+            "--token-file (BOOKMARKS_TOKEN_FILE) or BOOKMARKS_TOKEN, or allow everybody with "
+            "--no-auth (BOOKMARKS_NO_AUTH=1)."
         )
 
 

@@ -22,8 +22,8 @@ def exit_message(*arguments):
 def test_listening_on_a_public_address_needs_a_token_or_no_auth(data):
     for address in ("0.0.0.0:8080", "[::]:8080", "192.0.2.1:80", "example.com:80"):
         message = exit_message("serve", "--data", str(data), "--listen", address)
-        assert "--token-file" in message
-        assert "--no-auth" in message
+        assert "--token-file (BOOKMARKS_TOKEN_FILE)" in message
+        assert "--no-auth (BOOKMARKS_NO_AUTH=1)" in message
 
 
 def test_listen_must_be_a_known_host_and_a_port(data, monkeypatch):
