@@ -443,7 +443,7 @@ def make_host_app(
     if `root` is not a folder, and Invalid for a wrong option.
     """
     if max_open < 1:
-        raise Invalid([("--max-open", "must be at least 1")])
+        raise Invalid([("max_open", "must be at least 1")])
     check_keep_deleted(keep_deleted)
     folder = Path(root)
     reports_all_changes(folder, one_machine)  # Logs a warning on a network disk.

@@ -30,7 +30,7 @@ _SECONDS_PER_DAY = 86_400
 
 def check_keep_deleted(days: int | None) -> None:
     if days is not None and days < 0:
-        raise Invalid([("--keep-deleted", "must be 0 days or more")])
+        raise Invalid([("keep_deleted", "must be 0 days or more")])
 
 
 class DeletedBookmark(NamedTuple):

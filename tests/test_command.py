@@ -41,8 +41,7 @@ def test_listen_must_be_a_known_host_and_a_port(data, monkeypatch):
 
 def test_wrong_arguments_are_named(data, tmp_path, capsys):
     message = exit_message("--data", str(data), "--base-url", "http://[::1")
-    assert message.startswith("bookmarks: --base-url must be an address")
-    assert "'http://[::1'" in message
+    assert "must be an address" in message and "'http://[::1'" in message
     assert "--data or BOOKMARKS_DATA is empty" in exit_message("check", "--data", "")
     assert exit_message("dance") == "2"
     assert "dance" in capsys.readouterr().err

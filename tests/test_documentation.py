@@ -209,7 +209,7 @@ PUT_TOGETHER = {
     "FILE: No such file or directory",
     "FILE: Permission denied",
     "FILE: Is a directory",
-    "--base-url must be an address, such as https://example.com/bookmarks, not VALUE",
+    "base_url must be an address, such as https://example.com/bookmarks, not VALUE",
     "q cannot be used: REASON",
     "token must not be empty",
     "METHOD PATH: MESSAGE REASON",

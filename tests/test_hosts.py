@@ -429,8 +429,8 @@ def test_the_command_refuses_to_start_unsafely_or_with_wrong_options(root, monke
     for options, message in (
         (["--listen", "0.0.0.0:0"], "Set a token"),
         (["--trusted-proxy", "127.0.0.1"], "Set a token"),
-        (["--max-open", "0"], "--max-open must be at least 1"),
-        (["--keep-deleted", "-1"], "--keep-deleted must be 0 days or more"),
+        (["--max-open", "0"], "max_open must be at least 1"),
+        (["--keep-deleted", "-1"], "keep_deleted must be 0 days or more"),
         (["--hosts", "/nonexistent"], "/nonexistent"),
         (["--hosts", ""], "--hosts or BOOKMARKS_HOSTS is empty"),
     ):

@@ -142,7 +142,7 @@ def test_a_base_url_that_is_no_address_is_refused(data):
         "http://a.example:99999", "http://a.example:x", "https://a example/", "https://例え.com/",
         "https://a.example/?x=1", "https://a.example/#f", "https://me:pw@a.example/", "http://a'b/",
     ):  # fmt: skip
-        with pytest.raises(Invalid, match="--base-url must be an address"):
+        with pytest.raises(Invalid, match="base_url must be an address"):
             make_app(data, base_url=url)
 
 

@@ -47,7 +47,7 @@ def parse_base_url(text: str | None) -> Site | None:
     if not _is_base_url(text):
         example = "https://example.com/bookmarks"
         reason = f"must be an address, such as {example}, not {text!r}"
-        raise Invalid([("--base-url", reason)])
+        raise Invalid([("base_url", reason)])
     parts = urlsplit(text)
     host = _without_default_port(parts.scheme, parts.netloc.lower())
     # A `%` is not quoted, because the path may be encoded already.
