@@ -48,11 +48,15 @@ def _names_command(arguments: Sequence[str]) -> bool:
 def configured_application(
     make_app: MakeApp, make_host_app: MakeApp, version: str
 ) -> WSGIApplication:
-    """Return the application as the environment configures it."""
-    options = _parse(["serve"], make_app, make_host_app, version)
-    # Without a token, the application of one folder refuses all host names except loopback names
-    # and that of the base URL. The application of --hosts refuses no host name.
-    app = configure(options, is_safe_without_token=not options.hosts)
+    """Return the application as the environment configures it. Raises RuntimeError."""
+    try:
+        options = _parse(["serve"], make_app, make_host_app, version)
+        # Without a token, the application of one folder refuses all host names except loopback
+        # names and that of the base URL. The application of --hosts refuses no host name.
+        app = configure(options, is_safe_without_token=not options.hosts)
+    except SystemExit as error:
+        # An exit would end a thread of the server, and its client would wait for ever.
+        raise RuntimeError("The environment does not configure the service.") from error
     app.open()
     return app  # type: ignore[no-any-return]
 

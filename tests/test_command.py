@@ -112,3 +112,6 @@ def test_the_first_request_configures_the_application_from_the_environment(data,
     app = webtest.TestApp(bookmarks.application)
     assert app.get("/", status=200).json == [bookmark]
     bookmarks._default_application.cache_clear()
+    monkeypatch.setenv("BOOKMARKS_KEEP_DELETED", "x")
+    with pytest.raises(RuntimeError, match="The environment does not configure the service."):
+        app.get("/")

@@ -28,7 +28,7 @@ KEYS_TO_CREATE = (*_KEY_BY_FIELD.values(), "notes", *TAG_BY_FLAG)
 KEYS_TO_UPDATE = tuple(key for key in KEYS_TO_CREATE if key not in _DATES)
 # The values of the BooleanField of Django REST framework, in any case.
 _TRUE_VALUES = (True, "t", "y", "yes", "true", "on", "1")
-_FALSE_VALUES = (False, "f", "n", "no", "false", "off", "0")
+_FALSE_VALUES = (False, "f", "n", "no", "false", "off", "0", "")
 # linkding's tags have no spaces. Clients get this character in place of a space.
 LINKDING_SPACE = "\N{NO-BREAK SPACE}"
 # linkding's notes are stored in the description, below this line.
