@@ -203,7 +203,7 @@ SEARCH_EXAMPLES = """\
 <dt><code>zurich travel</code></dt><dd>both words, accents do not matter</dd>
 <dt><code>&quot;as we may&quot;</code></dt><dd>exactly these words</dd>
 <dt><code>#python -#web</code></dt><dd>the one tag, but not the other</dd>
-<dt><code>cats or (dogs -food)</code></dt><dd>one or the other</dd>
+<dt><code>cats or (dogs -food)</code></dt><dd>cats, or dogs without food</dd>
 <dt><code>!unread !untagged</code></dt><dd>unread, without tags</dd>
 <dt><code>site:example.org</code></dt><dd>saved from this site</dd>
 <dt><code>after:2024-03 before:2025</code></dt><dd>saved between these dates</dd>

@@ -55,8 +55,8 @@ def bookmarklet(site: Site) -> str:
 that you are on, with the text that you have selected.</p>
 <p><a class="button" id="bookmarklet" href="{address}">Save to Bookmarks</a></p>
 </div>
-<p class="on-phone">If the address of this page begins with https, the menu of your browser \
-can install it. On Android you can then share pages to it from any app.</p>
+<p class="on-phone">The menu of your browser can install this page as an app, if its address \
+begins with https. On Android you can then share pages to it.</p>
 """
 
 
