@@ -15,9 +15,9 @@ from formats.html.editor import (
     texts_of,
 )
 from formats.html.error_page import Problem, detail_html, error_sentence, problem_html
-from formats.html.frame import Note, e
+from formats.html.frame import Note
 from formats.html.list_forms import tags_field
-from formats.listing import Site, list_address, with_query
+from formats.listing import Site
 from storage.index import Entry
 
 _LABELS_OF_REPEATED_ACTIONS = {
@@ -85,53 +85,19 @@ def _links_to_fields(names: Sequence[str]) -> str:
 
 def write_not_done(fields: Mapping[str, Any], path: str, problem: Problem, site: Site) -> str:
     """Return an error page. Its button sends the form again, unless the bookmark is missing."""
-    if path == "/-/retag" and problem.status == 412:
-        return _write_other_number(fields, path, problem, site)
     text = problem_html(problem)
     form = ""
     is_bookmark_missing = problem.status in (404, 410)
     if not is_bookmark_missing:
-        form = _form_again(fields, path, problem, site, _action_label(fields, path))
+        form = _form_again(fields, path, problem, site)
         if not problem.is_outcome_unknown:
             text += "<p>This is not done yet.</p>\n"
     main = _alert(text) + form + frame.list_link(site, fields.get("_list"))
     return frame.write_page(problem.heading, main, site)
 
 
-def _write_other_number(
-    fields: Mapping[str, Any], path: str, problem: Problem, site: Site
-) -> str:
-    """Return the page that asks again, because the list now has more or fewer bookmarks.
-
-    `fields["expected"]` is the number of bookmarks now.
-    """
-    number = f'{int(fields["expected"]):,}'
-    numbers, _, _ = problem.detail.partition(". ")  # "2 bookmarks match now, not 3".
-    text = f"Nothing was changed. {e(numbers)}."
-    if number == "0":
-        main = _alert(f"<p>{text}</p>\n") + frame.list_link(site, fields.get("_list"))
-        return frame.write_page(problem.heading, main, site)
-    labels = {
-        "add": f"Add to {number}",
-        "remove": f"Remove from {number}",
-        "ask": "Remove tags…",
-    }
-    label = labels[fields["do"]]
-    filter = {name: fields[name] for name in ("tag", "q") if name in fields}
-    address = e(with_query(f"{site.path}/", frame.flatten(filter)))
-    text = f'<p>{text} <a href="{address}">Show the {number}</a></p>\n'
-    cancel = frame.link_button("Cancel", list_address(site.path, fields.get("_list")))
-    form = _form_again(fields, path, problem, site, label, cancel)
-    return frame.write_page(problem.heading, _alert(text) + form, site)
-
-
 def _form_again(
-    fields: Mapping[str, Any],
-    path: str,
-    problem: Problem,
-    site: Site,
-    label: str,
-    beside: str = "",
+    fields: Mapping[str, Any], path: str, problem: Problem, site: Site
 ) -> str:
     other_fields = {name: value for name, value in fields.items() if name != "tags"}
     content = ""
@@ -139,7 +105,7 @@ def _form_again(
     error = _error_sentences(problem).get("tags", "")
     if typed or error:
         content = tags_field("tags", "Tags", typed, error)
-    content += frame.submit_button(label, beside)
+    content += frame.submit_button(_action_label(fields, path))
     hidden = frame.flatten(other_fields)
     return frame.post_form(site.path + path, hidden, content, attributes='class="retag"')
 
