@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from webob import Request
 
@@ -27,13 +26,10 @@ from storage.bookmark import Bookmark
 from storage.errors import (
     Busy,
     Full,
-    Gone,
-    Invalid,
     Malformed,
     OutcomeUnknown,
     StorageError,
     Unavailable,
-    Unreadable,
 )
 from storage.index import Entry
 from storage.store import Store
@@ -102,7 +98,7 @@ def _act_on_all(
                 changes.left_count -= len(batch)
             break
         for outcome in outcomes:
-            _add_outcome(changes, outcome)
+            _add_outcome(store, changes, outcome)
         changes.left_count -= len(batch)
     return changes
 
@@ -124,51 +120,34 @@ def respond_changed(
 _Action = Callable[[Transaction, Entry], None]
 
 
-class _Changed(NamedTuple):
-    before: Bookmark
-
-
-class _ChangedMeanwhile(NamedTuple):
-    """The bookmark was not changed, because its version is not the one on the page."""
-
-    entry: Entry
-
-
-class _Refused(NamedTuple):
-    """The bookmark was not changed, because of an error."""
-
-    bookmark: Bookmark
-    error: StorageError
-
-
-# What happened to one bookmark in a transaction. `_add_outcome` adds it to the page's lists only
-# after the transaction, because an error at its end may leave every bookmark as it was.
-_Attempt = _Changed | _ChangedMeanwhile | _Refused
-
-
 def _act_unless_newer(
     transaction: Transaction, id: str, shown_versions: set[str], action: _Action
-) -> _Attempt:
+) -> Bookmark | Entry:
+    """Act on a bookmark, and return it as it was. Return its entry if the page showed another."""
     entry = transaction.get(id)
     if shown_version(entry) not in shown_versions:
-        return _ChangedMeanwhile(entry)
-    try:
-        action(transaction, entry)
-    except (Gone, Invalid, Unreadable) as error:
-        return _Refused(entry.bookmark, error)
-    return _Changed(entry.bookmark)
+        return entry
+    action(transaction, entry)
+    return entry.bookmark
 
 
-def _add_outcome(changes: ChangedBookmarks, outcome: Outcome[str, _Attempt]) -> None:
+def _add_outcome(
+    store: Store, changes: ChangedBookmarks, outcome: Outcome[str, Bookmark | Entry]
+) -> None:
     match outcome:
-        case Done(_, _Changed(bookmark)):
-            changes.done.append(bookmark)
-        case Done(_, _ChangedMeanwhile(entry)):
-            changes.changed_meanwhile.append(entry)
-        case Done(_, _Refused(bookmark, error)):
-            changes.failed.append((bookmark, error))
-        case Failed(_, error):
-            changes.failed.append((None, error))
+        case Done(_, Bookmark() as before):
+            changes.done.append(before)
+        case Done(_, Entry() as newer):
+            changes.changed_meanwhile.append(newer)
+        case Failed(id, error):
+            changes.failed.append((_find_bookmark(store, id), error))
+
+
+def _find_bookmark(store: Store, id: str) -> Bookmark | None:
+    try:
+        return store.get(id).bookmark
+    except StorageError:
+        return None
 
 
 def _action_of(button: str, fields: Fields) -> _Action:
