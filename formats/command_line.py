@@ -51,8 +51,8 @@ def configured_application(
     """Return the application as the environment configures it. Raises RuntimeError."""
     try:
         options = _parse(["serve"], make_app, make_host_app, version)
-        # Without a token, the application of one folder refuses all host names except loopback
-        # names and that of the base URL. The application of --hosts refuses no host name.
+        # Without a token, one folder is safe: it is served to loopback names and the base URL
+        # alone. With --hosts, every host name is served.
         app = configure(options, is_safe_without_token=not options.hosts)
     except SystemExit as error:
         # An exit would end a thread of the server, and its client would wait for ever.

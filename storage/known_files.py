@@ -54,7 +54,7 @@ class KnownFiles:
         """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
         began_ns = time.time_ns()
         signature_before: int | None = _UNKNOWN
-        # Only another attempt at an unreadable file takes the time to get its status first.
+        # The status is needed only if the file stays unreadable.
         if id in self._unreadable:
             signature_before = _current_signature(self._path(id))
         self.expect(id)  # After an error of the whole system, the file must be read again.
@@ -79,7 +79,7 @@ class KnownFiles:
     def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(self._folder) as descriptor:
-            # Raises PermissionError if this user may list files, but not open them.
+            # Some users may list files, but not open them. This raises PermissionError for them.
             os.stat(".", dir_fd=descriptor)
             self._expect_new_files(descriptor)
             return [

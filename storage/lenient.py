@@ -68,13 +68,15 @@ class _LenientCleaner:
         return whole
 
     def _repair_text(self, name: str, text: str, limit: int) -> str:
-        valid = replace_invalid_xml_chars(text, "").strip()
-        if len(valid) < len(text.strip()):
+        trimmed = text.strip()
+        valid = replace_invalid_xml_chars(trimmed, "").strip()
+        if len(valid) < len(trimmed):
             self.notes.append(
                 f"{name} has characters that no format can have, which are taken out"
             )
-        normalized = normalize(valid[:limit])  # May be longer than `limit`.
-        if len(valid) > limit or len(normalized) > limit:
+        normalized = normalize(valid[:limit])
+        has_grown = len(normalized) > limit
+        if len(valid) > limit or has_grown:
             self.notes.append(f"{name} is cut to {limit:,} characters")
         return normalized[:limit]
 

@@ -120,7 +120,7 @@ class Lock:
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Busy after LOCK_SECONDS in which this process did not get the lock. Raises
+        Raises Busy if no thread of this process has held the lock for LOCK_SECONDS. Raises
         Unavailable if the folder cannot be locked.
         """
         asked_at = time.monotonic()

@@ -98,8 +98,7 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     query = Query(tags=members.get("tag", ()), search=members.get("q"))
     selects_all = not query.tags and query.search is None
     if selects_all and not errors:
-        # Field and reason are read as one sentence: "tag or q is required, to select …".
-        errors.append(("tag", "or q is required, to select the bookmarks to change"))
+        errors.append(("tag", "is required, or q, to select the bookmarks to change"))
     if errors:
         raise Invalid(errors)
     remove = members.get("remove", ())

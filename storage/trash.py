@@ -125,7 +125,7 @@ class Trash:
     ) -> Sequence[TombstoneEntry]:
         start = self._progress.tombstone_count
         if _count_up_to(self._progress.last_sort_key, tombstones) != start:
-            # Another program has added or removed tombstones that were tried.
+            # Another program has added or removed some, so try all again.
             start = 0
         stop = min(start + MAX_EXPIRED, self._count_expired(tombstones))
         return tombstones[start:stop]

@@ -77,8 +77,9 @@ def _normalize_authority(scheme: str, authority: str) -> str:
 def normalize_host(host: str) -> str:
     """Normalize a host with or without a port."""
     decoded = _normalize_encoding(host.lower())
-    lower = decoded.lower()  # `%41` was decoded to `A`.
-    # Lowering has also changed the remaining `%C3` to `%c3`, so encode them again.
+    # Decoding may give capitals: `%41` becomes `A`.
+    lower = decoded.lower()
+    # Hexadecimal digits must be capitals again: `%c3` becomes `%C3`.
     return _normalize_encoding(lower)
 
 

@@ -316,7 +316,7 @@ def test_the_command_changes_tags_and_exits_1_if_it_fails(run, add, data, tags_o
 
 def test_the_command_refuses_what_breaks_a_rule(run, data, tags_of):
     for arguments, stated in (
-        (["--add", "x"], "tag or q is required, to select the bookmarks to change"),
+        (["--add", "x"], "tag is required, or q, to select the bookmarks to change"),
         (["--q", "!one", "--add", "x"], "q cannot be used: There is no !one."),
         (["--tag", "a", "--add", "x,y"], "add must not contain the character U+002C"),
     ):

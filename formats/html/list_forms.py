@@ -63,7 +63,7 @@ def bar(listing: Listing) -> str:
     shown = " ".join(map(shown_version, listing.selection.entries))
     hidden = [("_list", listing.list_query), ("_shown", shown)]
     tags = tags_field("selected-tags", "Tags", placeholder="Tags") + buttons(_TAG_ACTIONS)
-    # On narrow screens, the button "Tags" opens the field.
+    # Narrow screens show the field after the button "Tags" is pressed.
     content = (
         f'{CHECKED}<div>'
         '<button type="button" class="quiet" popovertarget="tagging">Tags</button>\n'

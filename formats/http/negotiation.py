@@ -79,7 +79,7 @@ def _formats_by_type(accept: str, offered: tuple[Format, ...]) -> dict[str, Form
     lower_accept = accept.lower()
     for format in without_downloads:
         for alias in format.aliases:
-            # Only its full name selects an alias: `text/*` must not select `text/xml`.
+            # Without this condition, `text/*` would select the alias `text/xml`.
             if alias in lower_accept:
                 by_type[alias] = format
     return by_type

@@ -189,9 +189,8 @@ class _Table:
     def _has_whole_uri(self, row: _Row, uri: str) -> bool:
         """Return whether the uri is the whole text of a cell.
 
-        A misplaced quotation mark may cut or join cells. With the columns title and url, the row
-        `"T"x,a:1` has the whole uri `a:1`. In the row `T,"a:1,x`, csv.reader joins two cells to
-        the uri `a:1,x`.
+        A misplaced quotation mark may cut or join cells: csv.reader reads `T,"a:1,x` as a title
+        and the uri `a:1,x`, which are three cells.
         """
         if not URI.fullmatch(uri) or '"' in uri:
             return False

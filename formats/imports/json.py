@@ -102,7 +102,7 @@ class _Reader:
         children = _find_children(members, _has_children_in_outermost_object)
         if children:
             tags: Tags = ()
-            # An object without `children` may have the name of a user, as Linkwarden's exports do.
+            # Linkwarden's object, which has no `children`, has the name of the user, no folder.
             if "children" in members:
                 tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)

@@ -65,7 +65,7 @@ def named_values(members: Members) -> list[NamedValue]:
     for translate in (_translate_pinboard, _translate_linkding, _translate_github):
         members = translate(members)
     values: list[NamedValue] = []
-    # Members with a description inside are last, after the description of the bookmark.
+    # The descriptions in `annos` and `meta_info` come after that of the bookmark.
     for name, value in sorted(members.items(), key=_has_inner_description):
         values += _translate_member(name, value)
     return values

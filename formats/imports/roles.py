@@ -119,7 +119,8 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
     if not _has_usable_type(role, value):
         return True
     if role in ("uri", "title"):
-        return value != fields.get(role)  # Another value has a preferred name.
+        # Of several values, such as those of `url` and `link`, `read_fields` takes one.
+        return value != fields.get(role)
     if role in _STATE_TAGS:
         word = _word_of(value)
         return word not in _STATE_TAGS[role] and word not in _WORDS_WITHOUT_TAG
@@ -271,7 +272,7 @@ def _tags_of_paths(paths: Iterable[str]) -> list[str]:
 
 
 def _first_date(dates: Sequence[object]) -> str:
-    """Return the first date that can be read, else the first wrong one, which the report names."""
+    """Return the first good date. Without one, return the first wrong one, for the report."""
     given = [date for date in dates if not is_unknown_date(date)]
     for value in given:
         date = parse_plausible_date(value)
