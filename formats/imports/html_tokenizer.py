@@ -13,15 +13,13 @@ _BREAK_MARK = "\r"  # Stands for <BR>. `decode` leaves no other "\r" in a file.
 
 # A file is split into parts of about one entry, so that an unclosed quotation mark damages only one
 # entry. A part begins at a <DT>, or at a line that begins with a list, separator, heading or link.
-# Comments are matched too, because a part does not begin inside a comment.
-_COMMENT_OR_BEGINNING_OF_PART = re.compile(
+_BEGINNING_OF_PART = re.compile(
     r"""
-    <!-- (?: (?! --> | <!-- ) . )*+ -->
-    | <DT (?=[\s>])
+    <DT (?=[\s>])
     | \n [ \t]{0,99}+ </? (?: DL | HR | H[1-6] | A ) (?=[\s>])
       (?! [^<>]* > \s* <IMG )       # Not <A HREF="a:b"><IMG SRC="c">, a picture in a description.
     """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+    re.VERBOSE | re.IGNORECASE,
 )
 _TAG = re.compile(
     r"""
@@ -94,9 +92,7 @@ def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
 
 def _split_into_parts(text: str) -> Iterator[str]:
     start = 0
-    for beginning in _COMMENT_OR_BEGINNING_OF_PART.finditer(text):
-        if beginning[0].startswith("<!--"):
-            continue
+    for beginning in _BEGINNING_OF_PART.finditer(text):
         yield text[start : beginning.start()]
         start = beginning.start()
     yield text[start:]

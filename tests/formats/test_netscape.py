@@ -247,11 +247,6 @@ def test_a_title_is_the_text_of_the_link_without_its_markup(title, expected):
     assert read_one(link('HREF="a:b"', title))["title"] == expected
 
 
-def test_a_bookmark_in_a_comment_is_not_read():
-    comment = '<!-- <DT><A HREF="a:comment">C</A>\n<DT> -->'
-    assert read_one(link('HREF="a:b"').replace("<DT>", f"{comment}<DT>"))["uri"] == "a:b"
-
-
 def test_a_file_may_begin_with_many_blanks():
     assert read_one(" " * 70_000 + link('HREF="a:b"'))["uri"] == "a:b"
 
