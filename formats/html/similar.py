@@ -1,7 +1,6 @@
 """The page of bookmarks whose addresses differ only a little."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from formats.html import frame
 from formats.html.editor import shown_version
@@ -46,8 +45,8 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 
 def _write_group(members: Group, site: Site) -> list[str]:
     key = similar_key(members[0].bookmark.uri)
-    plain = _plain_parts(members, key)
     suggested = min(members, key=lambda entry: _distance_from_plain(entry.bookmark.uri))
+    plain = _split_at_key(suggested.bookmark.uri, key)
     items = []
     for entry in members:
         heading = ""
@@ -103,25 +102,6 @@ def _distance_from_plain(uri: str) -> tuple[bool, int]:
     return not uri.lower().startswith("https:"), len(uri)
 
 
-class _Parts(NamedTuple):
-    begin: str  # Before the key.
-    end: str  # After it.
-
-
-def _plain_parts(members: Group, key: str) -> _Parts:
-    """Return the plainest parts of all uris, such as `https://` and ""."""
-    begins = []
-    ends = []
-    for entry in members:
-        begin, common, end = _split_at_key(entry.bookmark.uri, key)
-        if common:
-            begins.append(begin)
-            ends.append(end)
-    begin = min(begins, key=_distance_from_plain, default="")
-    end = min(ends, key=len, default="")
-    return _Parts(begin, end)
-
-
 def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     """Return what is before the key, the key, and what is after it.
 
@@ -133,14 +113,15 @@ def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     return shown_uri.partition(key)
 
 
-def _address(uri: str, key: str, plain: _Parts) -> str:
-    """Return a link to a uri, with marks where it differs from the plain parts."""
+def _address(uri: str, key: str, plain: tuple[str, str, str]) -> str:
+    """Return a link to a uri, with marks where it differs from the suggested one."""
+    plain_begin, _, plain_end = plain
     begin, common, end = _split_at_key(uri, key)
     html = e(begin)
     if common:
-        html = _mark_different(begin, plain.begin)
+        html = _mark_different(begin, plain_begin)
         html += e(common)
-        html += _mark_different(end, plain.end)
+        html += _mark_different(end, plain_end)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
