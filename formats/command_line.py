@@ -158,7 +158,7 @@ def _define_delete(subparsers: _Subparsers) -> None:
         subparsers, "delete", delete, help="delete bookmarks", example="0s9yex328jt74"
     )
     parser.add_argument("ids", nargs="+", metavar="ID", help="the id, as `bookmarks export` has it")
-    # Without this option, a deletion removes no file that the service keeps for longer.
+    # The command keeps all files by default, because the service may keep them for longer.
     _add_keep_deleted(parser, default=None)
 
 

@@ -32,8 +32,8 @@ NOT_READ = "is not read"  # The fields count values that no reader uses, as in {
 # Every report has the entries whose skip reason begins like this:
 REST_NOT_READ = "The rest cannot be read"
 _TOO_MANY_TEXT = (
-    f"The rest is not read, because {MAX_ENTRIES_WITHOUT_BOOKMARK:,} entries have no bookmark. "
-    "Import the file with `bookmarks import` on the server"
+    f"The rest of the request is not read, because {MAX_ENTRIES_WITHOUT_BOOKMARK:,} entries "
+    "have no bookmark. Use `bookmarks import` on the server"
 )
 
 NOTE = "note"  # The name of a field that is reported, not stored.
@@ -104,7 +104,9 @@ class Importer:
     def import_all(self, entries: Iterable[ImportedEntry]) -> ImportReport:
         """Import entries until MAX_ENTRIES_WITHOUT_BOOKMARK of them are ignored or skipped."""
         for batch in split(entries):
-            if self.report.ignored + self.report.skipped >= MAX_ENTRIES_WITHOUT_BOOKMARK:
+            count = self.report.ignored + self.report.skipped
+            has_entries = batch[0].skip_reason != NOT_READ  # Such notes end a file.
+            if count >= MAX_ENTRIES_WITHOUT_BOOKMARK and has_entries:
                 self._report_skipped(ImportedEntry(place=0, fields={}), _TOO_MANY_TEXT)
                 break
             self.import_batch(batch)

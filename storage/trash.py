@@ -41,8 +41,8 @@ class DeletedBookmark(NamedTuple):
 class _Progress(NamedTuple):
     """How far `expire` has got in the list of tombstones, which begins with the oldest."""
 
-    tombstone_count: int = 0
-    last_sort_key: str = ""  # The key of the last tombstone that `expire` has tried.
+    tried_count: int = 0
+    last_tried_sort_key: str = ""
 
 
 class Trash:
@@ -123,9 +123,9 @@ class Trash:
     def _next_expired(
         self, tombstones: Sequence[TombstoneEntry]
     ) -> Sequence[TombstoneEntry]:
-        start = self._progress.tombstone_count
-        if _count_up_to(self._progress.last_sort_key, tombstones) != start:
-            # Another program has added or removed some, so try all again.
+        start = self._progress.tried_count
+        if _count_up_to(self._progress.last_tried_sort_key, tombstones) != start:
+            # Another program has added or removed tombstones before the last tried one.
             start = 0
         stop = min(start + MAX_EXPIRED, self._count_expired(tombstones))
         return tombstones[start:stop]

@@ -72,8 +72,7 @@ def _deleted_html(changes: ChangedBookmarks, site: Site, list_query: str | None)
     if not changes.is_deletion or not deleted:
         return ""
     what = _title_or_number(deleted)
-    # CSS hides the word on this page, whose heading has it. script.js shows it in lists.
-    text = f'<p><span class="participle">Deleted: </span>{what}</p>\n'
+    text = f"<p>Deleted: {what}</p>\n"
     if not changes.can_be_restored:
         return text
     hidden = [("selected", bookmark.id) for bookmark in deleted]

@@ -90,8 +90,8 @@ class Problem:
 
 def write_problem(problem: Problem, site: Site) -> bytes:
     if problem.status != 404:
-        # The page may answer a request of another site or without a token, and browsers may keep
-        # it, so it must not show the number of unread bookmarks.
+        # Somebody without a token may get this page, so it must not show the number of unread
+        # bookmarks.
         site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:

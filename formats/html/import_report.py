@@ -22,7 +22,7 @@ def _entries(report: ImportReport) -> str:
         return ""
     items = ""
     for entry in report.entries:
-        place = e(str(entry.place))
+        place = e(str(entry.place or ""))
         if entry.line:
             place = f"line {entry.line}"
         reason = people_text(entry.reason)

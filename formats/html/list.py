@@ -237,7 +237,7 @@ class _ItemWriter:
         if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
-        # With a tabindex, a click behind the tags gives them the focus, and CSS shows all.
+        # A click behind the tags focuses them, because of the tabindex. Then CSS shows all tags.
         return f'{actions}{host} {date} <span class=tags tabindex=-1>{tags}</span>'
 
     def _host_link(self, bookmark: Bookmark) -> str:

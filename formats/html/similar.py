@@ -105,7 +105,7 @@ def _distance_from_plain(uri: str) -> tuple[bool, int]:
 def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     """Return what is before the key, the key, and what is after it.
 
-    The key is normalized, so a uri may not have it as it is. Then the second text is empty.
+    The last two are empty if the uri has the key in another spelling only, such as capitals.
     """
     shown_uri = cut(uri, MAX_URI_CHARACTERS)
     if not key:

@@ -131,7 +131,7 @@ def _is_not_modified(
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         if format.is_page:
-            return False  # A page shows other bookmarks, too. Their changes do not move its date.
+            return False  # A change of another bookmark on the page does not move this date.
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
         return date is not None and not _may_have_changed_since(date, resource)
     if if_none_match.strip() == "*":

@@ -15,8 +15,7 @@ from storage.store import Store
 # linkding shows some tags, such as `unread`, as flags. A bookmark with only such tags is
 # untagged.
 _KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
-# In a search, such a tag must be quoted: `#"two words"`.
-_TAG_WITH_SPACE = re.compile(f'#(?P<tag>[^ "()]*{LINKDING_SPACE}[^ "()]*)')
+_SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 _SORTS = {
     "added_asc": "created",
     "added_desc": "-created",
@@ -58,8 +57,15 @@ def _with_parameters(query: Query, values: Mapping[str, str]) -> Query:
 
 def _parse_search(text: str) -> Search | None:
     require_short([text])
-    quoted = _TAG_WITH_SPACE.sub(r'#"\g<tag>"', text)
+    quoted = _SEARCHED_TAG.sub(_quote_tag, text)
     return parse_search(quoted.replace(LINKDING_SPACE, " "), _KEYWORDS)
+
+
+def _quote_tag(searched: re.Match[str]) -> str:
+    """Quote a tag that has linkding's space, such as `#"two words"`."""
+    if LINKDING_SPACE not in searched["tag"]:
+        return searched[0]
+    return f'#"{searched["tag"]}"'
 
 
 def _parse_date(values: Mapping[str, str], name: str) -> str:

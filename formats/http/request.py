@@ -112,7 +112,7 @@ def limit_json(document: bytes) -> None:
 
 
 def _longest_run_of_values(punctuation: bytes) -> int:
-    """Return the most commas without an object between them: 2 for `{[,,{,`."""
+    """Return the largest number of commas before, between and after the beginnings of objects."""
     return max(run.count(b",") for run in punctuation.split(b"{"))
 
 

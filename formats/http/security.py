@@ -117,11 +117,11 @@ class AccessControl:
         if fetch_site == "same-origin":
             return False
         if fetch_site not in ("", "none"):
-            return True  # A page of another site has sent the request.
+            return True
         if not fetch_site and origin is not None:
             # Over plain http, browsers send only Origin.
             return origin not in _own_origins(request.host_url, self.base_url)
-        # The request names no page. A login cookie counts only for pages of this service.
+        # The browser does not say which page has sent the request. Then a cookie proves nothing.
         return credentials == "cookie"
 
     def _is_open_to_visitors(self, environ: WSGIEnvironment, credentials: Credentials) -> bool:

@@ -17,7 +17,7 @@ from formats.http.response import Response, see_other
 from formats.http.routing import Service
 from formats.listing import Site, list_address, with_query
 from storage.bookmark import tags_without
-from storage.errors import Malformed
+from storage.errors import Invalid, Malformed
 from storage.index import Entry
 from storage.query import Query, fold_tags
 from storage.retag import (
@@ -78,6 +78,8 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     site = service.site(request)
     new = _read_new_tags(fields)
     sent = [tag for tag in fields.get("tag", []) if tag.strip()]
+    if not sent:
+        raise Invalid([("No tag", "is checked: check some in the list")])
     old = [tag for tag, _ in _count_bookmarks(service.store, sent)]
     if not old:
         return see_other(f"{site.url}/tags?changed=0")

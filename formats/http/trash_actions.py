@@ -55,7 +55,8 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
     ids = _chosen_ids(fields)
     results = _change_all(service.store, ids, trash.erase, "deleted for good")
     site = service.site(request)
-    if results.errors:  # A missing bookmark is already erased or restored.
+    results.missing_count = 0  # They were erased or restored before.
+    if results.errors:
         return _respond_not_all_done(service, site, results)
     return see_other(with_query(f"{site.url}/-/trash", [("erased", len(results.done))]))
 
@@ -89,6 +90,8 @@ def _respond_not_all_done(service: Service, site: Site, results: TrashResults) -
     page = write_not_all_done(results, conflicting, site)
     if results.done:
         return respond_page(page)
+    if results.errors:
+        return respond_page(page, "503 Service Unavailable")
     return respond_page(page, "409 Conflict")
 
 

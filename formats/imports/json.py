@@ -143,7 +143,9 @@ class _Reader:
     ) -> Iterator[ImportedEntry]:
         other_members = {name: members[name] for name in members if name not in children}
         for name, value in named_values(other_members):
-            if value and role_of(name) not in _ROLES_OF_FOLDERS:
+            role = role_of(name)
+            is_other_title = role == "title" and value != title_of(members)
+            if value and (is_other_title or role not in _ROLES_OF_FOLDERS):
                 self._count_values(name, value)
         tags = (position.tags + own_tags)[:MAX_TAGS]
         for name, value in children.items():

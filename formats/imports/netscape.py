@@ -125,7 +125,7 @@ class _Reader:
             self._has_list_with_heading = True
             if heading.name == "h1" and list_name == "dl":
                 return ()  # The title of the file, such as `<H1>Bookmarks</H1> <DL>`.
-        # Top-level folders have depth 1 if the file has an outer <DL>, else 0.
+        # Most files have an outer <DL> around the top-level folders, but some have none.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, list_name, is_top_level)
 

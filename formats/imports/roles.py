@@ -95,7 +95,7 @@ def _rank_of(named_value: tuple[str, object]) -> int:
 
 
 def _is_empty(role: str, value: object) -> bool:
-    if role == "read":  # `"read": 0` means unread.
+    if role == "read" and value == 0:  # It means unread.
         return False
     return not value
 
@@ -112,7 +112,7 @@ _FIELD_BY_DATE_ROLE = {"created": "created", "time": "created", "modified": "mod
 
 
 def is_unused(name: str, value: object, fields: Fields) -> bool:
-    """Return whether `read_fields`, whose result is `fields`, has left out a value."""
+    """Return whether `read_fields` has not used a value for the `fields` that it returned."""
     role = role_of(name)
     if _is_empty(role, value):
         return False

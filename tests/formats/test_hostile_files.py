@@ -113,7 +113,7 @@ def test_entries_without_a_bookmark_are_limited(
     data = beginning + worthless * 5_000
     report = Importer(Store(tmp_path)).import_all(read_entries(data.encode(), format, ""))
     assert report.created == 1 and report.skipped + report.ignored <= 1_200
-    assert report.entries[-1].reason.startswith("The rest is not read")
+    assert report.entries[-1].reason.startswith("The rest of the request is not read")
 
 
 @pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
