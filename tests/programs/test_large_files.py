@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from formats.http.request import MAX_JSON_VALUES_WITHOUT_OBJECT, limit_json
-from formats.imports import FILE_READERS, csv
+from formats.imports import FILE_READERS
 from storage.errors import Malformed
 from storage.nesting import is_too_deep
 from tests.conftest import ROOT, peak_memory, until
@@ -119,15 +119,6 @@ def test_the_check_of_nested_json_takes_memory_of_a_few_times_its_size(part):
 def test_elements_that_are_not_read_take_no_memory_of_their_own(part):
     data = b"<xbel><bookmark href='a:b'>" + part * 30_000 + b"</bookmark></xbel>"
     assert memory_to_read("xbel", data) < 5 * len(data)
-
-
-@pytest.mark.parametrize("row", ["x," * 20_000, '"' + "x\n" * 20_000])
-def test_a_row_that_is_too_large_is_skipped(monkeypatch, row):
-    monkeypatch.setattr(csv, "MAX_ENTRY", 30_000)  # Reading a row of 1 MiB takes seconds.
-    text = f"url,title\na:1,1\n{row}\na:2,2\n"
-    first, *others, last = csv.read_file(text.encode())
-    assert (first.fields["uri"], last.fields["uri"]) == ("a:1", "a:2")
-    assert csv.TOO_LARGE in [entry.skip_reason for entry in others]
 
 
 # --- Limits ---
