@@ -116,6 +116,21 @@ def test_entries_without_a_bookmark_are_limited(
     assert report.entries[-1].reason.startswith("The rest of the request is not read")
 
 
+@pytest.mark.parametrize("format, field, document", [
+    (
+        "xbel", "title",
+        "<xbel><bookmark href='a:1'><title>{}</title></bookmark><bookmark href='a:2'/></xbel>",
+    ),
+    ("netscape", "uri", "<DL><DT><A HREF='data:,{}'>T</A><DT><A HREF='a:2'>2</A></DL>"),
+])  # fmt: skip
+def test_an_entry_of_several_mebibytes_does_not_affect_the_next(format, field, document):
+    data = document.format("x\n" * 1_500_000)
+    large, last = FILE_READERS[format](data.encode())
+    assert (large.place, last.place, last.fields["uri"]) == (1, 1_500_001, "a:2")
+    with pytest.raises(Invalid, match=field):
+        clean(large.fields)
+
+
 @pytest.mark.parametrize("begin", [b"", b"[", b"<", b"<!--", b"<!DOCTYPE x [", b"a,", b"a://b"])
 def test_the_time_to_detect_a_format_is_short(begin):
     for part in (b"\t", b" ", b"\n", b",", b"]", b"-->", b",\t", b'"', b"<a "):

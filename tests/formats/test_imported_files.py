@@ -125,9 +125,18 @@ def test_a_post_without_an_address_is_named_by_its_description():
     assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
 
 
-def test_a_time_of_a_post_that_is_no_date_is_kept_for_the_report():
-    (entry,) = FILE_READERS["outline"](b'<posts><post href="a:b" time="never"/></posts>')
-    assert entry.fields == {"uri": "a:b", "title": "", "created": "never"}
-    data = b'<posts><post href="a:b" time="never" date="2024-01-01"/></posts>'
-    (entry,) = FILE_READERS["outline"](data)
-    assert entry.fields["created"] == "2024-01-01T00:00:00Z" and "never" in entry.fields[NOTE]
+KDE = "<info><metadata><time_added>noon</time_added></metadata></info>"
+
+
+@pytest.mark.parametrize("format, document, valid", [
+    ("netscape", '<A HREF=a:b ADD_DATE="noon" {}>T</A>', 'CREATED="2024-01-01"'),
+    ("netscape", '<A HREF=a:b TIME="noon" {}>T</A>', 'ADD_DATE="1704067200"'),
+    ("outline", '<posts><post href="a:b" time="noon" {}/></posts>', 'date="2024-01-01"'),
+    ("xbel", f'<xbel><bookmark href="a:b" {{}}>{KDE}</bookmark></xbel>', 'added="2024-01-01"'),
+])  # fmt: skip
+def test_a_wrong_date_is_noted_beside_a_valid_one_and_else_kept(format, document, valid):
+    (entry,) = FILE_READERS[format](document.format("").encode())
+    assert entry.fields["created"] == "noon" and NOTE not in entry.fields
+    (entry,) = FILE_READERS[format](document.format(valid).encode())
+    assert entry.fields["created"] == "2024-01-01T00:00:00Z"
+    assert entry.fields[NOTE] == "a date left out, because it cannot be read: 'noon'"

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from formats.imports.xbel import read_file
-from storage.bookmark import clean
-from storage.errors import Invalid, Malformed
-from storage.importer import NOTE
+from storage.errors import Malformed
 from tests.conftest import require_program
 
 DTD = Path(__file__).parent / "xbel-1.0.dtd"
@@ -168,6 +166,7 @@ def test_attributes_become_fields(attributes, fields):
     ("<info><metadata><title>no</title></metadata></info>", {}),
     ("<title/><desc/>", {"title": "", "description": ""}),
     ("<bookmark href='c:d'><title>no</title></bookmark>", {}),
+    ("<title>A</title><bookmark href='c:d'/>", {"title": "A"}),
     ("<desc>D <info>E</info> F</desc>", {"description": "D E F"}),
     ("<title>A <title>B</title> C</title>", {"title": "A B C"}),
     ("<x><title>no</title></x><title>T</title>", {"title": "T"}),
@@ -189,23 +188,6 @@ def test_groups_and_the_mark_of_private_bookmarks_of_gnome_become_tags(around):
     )
     assert inner.fields == {"uri": "a:2", "tags": ["x", "y", "private"]}
     assert outer.fields == {"uri": "a:1"}
-
-
-def test_a_time_of_kde_that_is_no_date_is_kept_for_the_report():
-    time = "<time_added>2006-07-04 noon</time_added>"
-    document = f"<bookmark href='a:b'><info><metadata>{time}</metadata></info></bookmark>"
-    (entry,) = read(f"<xbel>{document}</xbel>")
-    assert entry.fields == {"uri": "a:b", "created": "2006-07-04 noon"}
-    dated = document.replace("href", "added='2006-07-04' href")
-    (entry,) = read(f"<xbel>{dated}</xbel>")
-    assert entry.fields["created"] == "2006-07-04T00:00:00Z" and "noon" in entry.fields[NOTE]
-
-
-def test_a_bookmark_inside_another_is_read_too():
-    inner, outer = read(
-        "<xbel><bookmark href='a:1'><title>A</title><bookmark href='a:2'/></bookmark></xbel>"
-    )
-    assert (inner.fields, outer.fields) == ({"uri": "a:2"}, {"uri": "a:1", "title": "A"})
 
 
 def test_folders_become_tags_except_the_top_folders_of_browsers():
@@ -238,13 +220,3 @@ def test_the_entries_before_an_error_are_read(rest):
 def test_a_file_that_is_no_safe_xbel_document_is_malformed(document):
     with pytest.raises(Malformed):
         read(document)
-
-
-def test_an_element_of_several_mebibytes_does_not_affect_the_next():
-    title = "x\n" * 1_500_000
-    large, last = read(
-        f"<xbel><bookmark href='a:1'><title>{title}</title></bookmark><bookmark href='a:2'/></xbel>"
-    )
-    assert last == (1_500_001, {"uri": "a:2"}, "")
-    with pytest.raises(Invalid, match="title"):
-        clean(large.fields)
