@@ -24,12 +24,8 @@ def test_each_bookmark_is_written_on_its_own_line(count):
 
 # --- Reading: the document ---
 
-def read_bytes(data):
-    return [entry for entry in read_file(data) if entry.skip_reason != NOT_READ]
-
-
 def read(text):
-    return read_bytes(text.encode())
+    return [entry for entry in read_file(text.encode()) if entry.skip_reason != NOT_READ]
 
 
 def not_read(value):
@@ -44,7 +40,14 @@ def read_error(data):
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"id": "x", "title": 5}, {"tags": [5]}, {"created": "2024-13-01T00:00:00Z"}]
+    "more",
+    [
+        {},
+        {"id": "x", "title": 5},
+        {"tags": [5]},
+        {"tags": ["{}", "no_tag"]},  # The names mean no tag elsewhere.
+        {"created": "2024-13-01T00:00:00Z"},
+    ],
 )
 def test_the_fields_of_this_services_own_objects_are_kept_as_they_are(more):
     fields = {"uri": "a:b", "description": "D"} | more
@@ -231,11 +234,12 @@ def test_private_toread_and_unread_become_tags_if_they_are_true(value, tags):
 
 # --- Reading: trees ---
 
-def test_entries_and_folders_are_read_from_arrays_of_known_names():
+def test_entries_and_folders_are_read_from_arrays_and_objects_of_known_names():
     entries = [{"url": "a:1"}, {"url": "a:2"}]
     for name in ("bookmarks", "results"):
-        for document in ({name: entries, "n": 2}, [{name: entries}]):
-            assert [e.fields["uri"] for e in read(json.dumps(document))] == ["a:1", "a:2"]
+        for value in (entries, {"k1": entries[0], "k2": entries[1]}, {"items": entries, "n": 2}):
+            for document in ({name: value, "n": 2}, [{name: value}]):
+                assert [e.fields["uri"] for e in read(json.dumps(document))] == ["a:1", "a:2"]
     folder = {"links": [{"url": "a:1"}], "title": "Work"}
     (entry,) = read(json.dumps({"folders": [folder, {"title": "Empty"}, {"id": 5}]}))
     assert entry.fields == {"uri": "a:1", "tags": ["Work"]}
@@ -320,11 +324,6 @@ def test_the_folders_of_opera_are_read_and_its_trash_is_ignored():
     assert trash == ("roots.custom_root.trash.children[0]", {}, "is no bookmark")
 
 
-@pytest.mark.parametrize("value", [{"k1": {"url": "a:1"}}, {"items": [{"url": "a:1"}], "count": 1}])
-def test_an_object_of_bookmarks_is_read_like_a_list(value):
-    assert [e.fields["uri"] for e in read(json.dumps({"bookmarks": value, "n": 1}))] == ["a:1"]
-
-
 def test_a_folder_without_an_id_gives_its_tags_to_its_own_entries_only():
     folders = [{"name": name, "parentId": None, "links": [{"url": name}]} for name in ("A", "B")]
     entries = read(json.dumps({"collections": folders}))
@@ -349,16 +348,12 @@ def test_folders_that_name_each_other_as_their_parents_end():
 
 # --- Reading: folders ---
 
-def nested_folders(depth):
-    text = '{"type": "text/x-moz-place", "typeCode": 1, "uri": "a:b"}'
-    for n in range(depth):
-        text = f'{{"title": "{n}", "typeCode": 2, "children": [{text}, 5]}}'
-    return text
-
-
 @pytest.mark.parametrize("depth, reason", [(1, ""), (100, ""), (101, "is nested too deeply")])
 def test_folders_of_firefox_may_be_nested_up_to_a_limit(depth, reason):
-    entries = [e for e in read(nested_folders(depth)) if e.skip_reason != "is no object"]
+    value = {"type": "text/x-moz-place", "typeCode": 1, "uri": "a:b"}
+    for number in range(depth):
+        value = {"title": f"{number}", "typeCode": 2, "children": [value, 5]}
+    entries = [e for e in read(json.dumps(value)) if e.skip_reason != "is no object"]
     assert [entry.skip_reason for entry in entries] == [reason]
 
 
@@ -397,11 +392,6 @@ def test_localized_folders_of_chromium_are_known_by_their_ids(folder, tags):
     folder |= {"title": "Weitere Lesezeichen", "children": [{"url": "a:b"}]}
     (entry,) = read(json.dumps([{"id": "0", "title": "", "children": [folder]}]))
     assert entry.fields.get("tags") == tags
-
-
-def test_a_tag_that_means_no_tag_elsewhere_is_kept_in_this_services_own_export():
-    fields = {"uri": "a:b", "tags": ["{}", "no_tag"]}
-    assert read(json.dumps([fields]))[0].fields == fields
 
 
 def test_tags_of_folders_that_are_too_many_are_cut_and_named(app):
