@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
+import shutil
 import sys
 
 import pytest
 from clients import Server, ask, put, service_of, titles, uri_of
 
-from tests.conftest import require_program, write_file
+from tests.conftest import write_file
 from tests.storage.conftest import emptied
 
 # The command on a system without free inotify instances.
@@ -115,39 +115,14 @@ def test_an_added_tombstone_hides_its_bookmark_and_a_removed_one_shows_it(addres
     assert titles(address) == {"a": "a", "b": "b", "c": "c"}
 
 
-# --- Other programs ---
-
-def git(folder, *arguments):
-    settings = ["-c", "user.name=A", "-c", "user.email=a@a.example", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *settings, *arguments], cwd=folder, check=True, capture_output=True)
-
-
-@pytest.mark.parametrize("program", ["git", "rsync"])
-def test_changes_by_git_and_rsync_are_seen(address, data, tmp_path, program):
-    require_program("git", program)
-    git(data, "init", "-q", "-b", "main")
-    git(data, "add", ".")
-    git(data, "commit", "-q", "-m", "First")
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", str(data), "clone")
-    file_of(clone, "a").write_text(text_of("a", "New"))
-    file_of(clone, "b").unlink()
-    write_file(clone, "tombstones", "c", deleted="2020-01-01T00:00:00Z")
-    file_of(clone, "d").write_text(text_of("d", "d"))
-    git(clone, "add", "--all")
-    git(clone, "commit", "-q", "-m", "Second")
-    if program == "git":
-        git(data, "pull", "-q", str(clone), "main")
-    else:
-        subprocess.run(["rsync", "-a", "--delete", f"{clone}/", f"{data}/"], check=True)
-    assert titles(address) == {"a": "New", "d": "d"}
-    assert [ask(address, path=f"/{id}").status for id in "abcd"] == [200, 404, 410, 200]
-    if program == "git":
-        git(data, "revert", "--no-edit", "HEAD")
-        assert not (data / "tombstones").exists()  # git removes empty folders.
-        assert titles(address) == {"a": "a", "b": "b", "c": "c"}
-        assert ask(address, "DELETE", "/b").status == 204
-        assert titles(address) == {"a": "a", "c": "c"}
+def test_a_removed_folder_of_tombstones_hides_nothing_and_is_made_again(address, data):
+    """git removes a folder with its last file."""
+    write_file(data, "tombstones", "a", deleted="2020-01-01T00:00:00Z")
+    assert titles(address) == {"b": "b", "c": "c"}
+    shutil.rmtree(data / "tombstones")
+    assert titles(address) == {"a": "a", "b": "b", "c": "c"}
+    assert ask(address, "DELETE", "/b").status == 204
+    assert titles(address) == {"a": "a", "c": "c"}
 
 
 # --- Many changes ---

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from clients import ask, check, erase, put, put_back, repair, service_of, titles
+from test_changes_by_other_programs import without_inotify
 
 from tests.conftest import documented_block, free_port, require_program, until
 
@@ -163,8 +164,8 @@ def test_syncthing_loses_no_change_made_while_disconnected(pair):
 # --- git and rsync ---
 
 class Machine:
-    def __init__(self, data, start):
-        self.data, self.address = data, start(service_of(data)).address
+    def __init__(self, data, start, command=service_of):
+        self.data, self.address = data, start(command(data)).address
 
 
 def change_both(one, two):
@@ -201,7 +202,7 @@ def clones(tmp_path, start, monkeypatch):
         commands = documented_block("bash", command)
         run("bash", "-ec", commands.replace("git@example.com:bookmarks.git", str(hub)), cwd=folder)
     assert (two / "data").stat().st_mode & 0o077 == 0
-    return first, Machine(two / "data", start)
+    return first, Machine(two / "data", start, without_inotify)
 
 
 def exchange(machine):
@@ -243,9 +244,9 @@ def test_git_transfers_what_is_put_back_and_what_is_erased(clones):
 def test_rsync_transfers_additions_edits_and_deletions(tmp_path, start):
     require_program("rsync")
     machines = []
-    for name in ("one", "two"):
+    for name, command in (("one", service_of), ("two", without_inotify)):
         (tmp_path / name).mkdir()
-        machines.append(Machine(tmp_path / name / "data", start))
+        machines.append(Machine(tmp_path / name / "data", start, command))
     one, two = machines
     commands = documented_block("bash", "laptop:data/").replace("laptop:data/", f"{two.data}/")
 
