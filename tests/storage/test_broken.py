@@ -177,11 +177,12 @@ def test_an_invalid_tombstone_is_reported_and_hides_its_bookmark(service, data):
         assert ask(service.address, path=f"/{path.stem}").status == 410
 
 
-def test_a_deleted_id_is_gone_even_if_its_bookmark_file_is_invalid(service, data):
+def test_a_deleted_id_is_gone_even_if_its_file_is_missing_or_invalid(service, data):
     for id in ANY_KIND:
         assert put(service.address, id).status == 201
         assert ask(service.address, "DELETE", f"/{id}").status == 204
         (data / "bookmarks" / f"{id}.json").unlink()  # The trash keeps it.
+        assert put(service.address, id, "New").status == 410
     make_files(data / "bookmarks", ANY_KIND)
     for id in ANY_KIND:
         assert ask(service.address, path=f"/{id}").status == 410

@@ -91,13 +91,6 @@ def delete_a(folder):
     folder.delete(folder.get("a"))
 
 
-def test_a_deleted_id_is_not_used_again_without_its_file(store, a, tmp_path):
-    delete_bookmark(store, a)
-    (tmp_path / "bookmarks" / "a.json").unlink()
-    with pytest.raises(Gone), store.transaction() as folder:
-        folder.put(bookmark("a"))
-
-
 def test_a_transaction_sees_a_deletion_by_another_program(store, a, tmp_path):
     with pytest.raises(Gone), store.transaction() as folder:
         (tmp_path / "tombstones" / "a.json").write_bytes(encode(Tombstone("a", NOW)))
