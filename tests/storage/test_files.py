@@ -14,8 +14,6 @@ from storage.errors import Busy, Full, Unavailable
 from storage.lock import Lock, OpenFolders
 from tests.conftest import require_program
 
-PUBLISH = [files.Staged.replace_old, files.Staged.publish_new]
-
 
 @pytest.fixture(params=["without a name", "named"])
 def kind(request, monkeypatch):
@@ -69,7 +67,7 @@ def test_publishing_a_new_file_replaces_no_other_file(tmp_path, monkeypatch, kin
     assert contents(tmp_path) == {"a.json": b"theirs"}
 
 
-@pytest.mark.parametrize("publish", PUBLISH)
+@pytest.mark.parametrize("publish", [files.Staged.replace_old, files.Staged.publish_new])
 @pytest.mark.parametrize("calls", [["write"], ["fsync"], ["link", "rename"]], ids=str)
 def test_a_failed_write_or_publication_leaves_no_file(tmp_path, monkeypatch, kind, publish, calls):
     errors = ((errno.ENOSPC, Full), (errno.EDQUOT, Full), (errno.EIO, Unavailable))

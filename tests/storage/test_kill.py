@@ -56,7 +56,10 @@ def test_a_killed_import_leaves_complete_files_and_the_next_import_finishes(serv
     new = [count(data)]
     for _ in range(KILLED):
         wanted = new[-1] + random.randrange(1, len(URIS) // 8)
-        import_until(command, lambda wanted=wanted: count(data) >= wanted)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            until(lambda: count(data) >= wanted or process.poll() is not None)
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
         require_whole(data)
         new.append(count(data))
     assert new == sorted(new) and new[0] < new[-1] < len(URIS)
@@ -64,15 +67,6 @@ def test_a_killed_import_leaves_complete_files_and_the_next_import_finishes(serv
     assert result.stdout.startswith(f"{len(URIS) - new[-1]} created, ")
     assert tags(data) == {uri: ["new"] for uri in URIS}
     require_repair_removes_temporary_files(data, KILLED)
-
-
-def import_until(command, is_enough):
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            until(lambda: is_enough() or process.poll() is not None)
-        finally:
-            process.kill()
-    assert process.returncode == -signal.SIGKILL
 
 
 def count(data):

@@ -205,19 +205,16 @@ def clones(tmp_path, start, monkeypatch):
     return first, Machine(two / "data", start, without_inotify)
 
 
-def exchange(machine):
-    result = subprocess.run(
-        ["bash", "-c", documented_block("bash", "git pull")],
-        cwd=machine.data, capture_output=True, timeout=60,
-    )  # fmt: skip
-    return result.returncode == 0
+def exchange(*machines):
+    for machine in machines:
+        run("bash", "-c", documented_block("bash", "git pull"), cwd=machine.data)
 
 
 def test_git_transfers_edits_and_lets_a_deletion_win(clones):
     one, two = clones
     assert titles(two.address) == {"edited": "Before", "deleted": "Before"}
     change_both(one, two)
-    assert exchange(one) and exchange(two) and exchange(one)
+    exchange(one, two, one)
     require_equal(one, two, edited="By 2")
     assert check(one.data) == check(two.data) == (0, [])
     history = run("git", "log", "-p", "--full-history", "--", "bookmarks/edited.json", cwd=two.data)
@@ -228,10 +225,10 @@ def test_git_transfers_what_is_put_back_and_what_is_erased(clones):
     one, two = clones
     for id in ("edited", "deleted"):
         assert ask(one.address, "DELETE", f"/{id}").status == 204
-    assert exchange(one) and exchange(two)
+    exchange(one, two)
     assert put_back(one.address, "edited").status == 303
     assert erase(two.address, "deleted").status == 303
-    assert exchange(two) and exchange(one) and exchange(two)
+    exchange(two, one, two)
     assert titles(one.address) == titles(two.address)
     assert list(titles(one.address).values()) == ["Before"]
     for machine in clones:
