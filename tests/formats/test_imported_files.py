@@ -22,8 +22,7 @@ FOLDER = Path(__file__).parent / "files"
 
 class Expected(NamedTuple):
     format: str
-    entries: list[ImportedEntry]
-    notes: list[ImportedEntry]  # On the values that are not read.
+    entries: list[ImportedEntry]  # At the end may be a note on the values that are not read.
 
 
 def load_expected(path):
@@ -33,10 +32,9 @@ def load_expected(path):
         place = fields.pop("place")
         skip_reason = fields.pop("skipped", "")
         entries.append(ImportedEntry(place, fields, skip_reason))
-    notes = []
     if "not_read" in document:
-        notes.append(note_of_unused_values(document["not_read"]))
-    return Expected(document["format"], entries, notes)
+        entries.append(note_of_unused_values(document["not_read"]))
+    return Expected(document["format"], entries)
 
 
 EXPECTED = {
@@ -62,7 +60,7 @@ def test_the_format_is_detected_and_each_entry_is_read(file):
 def assert_read(file, data):
     expected = EXPECTED[file]
     assert detect_format(data) == expected.format
-    assert list(FILE_READERS[expected.format](data)) == expected.entries + expected.notes
+    assert list(FILE_READERS[expected.format](data)) == expected.entries
 
 
 @pytest.mark.parametrize("charset", ["utf-8-sig", "utf-16"])
