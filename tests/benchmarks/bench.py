@@ -50,10 +50,6 @@ class Bench:
     def many(self) -> Server:
         return self.serve(self.data)
 
-    @cached_property
-    def no_data(self) -> Path:
-        return collection.make(self.folder / "none", 0)
-
     def plain(self, kind: str) -> Server:
         """Return a server of plain.py: `constant`, `unchanged` or `files`."""
         if kind not in self._plain:

@@ -17,18 +17,21 @@ from statistics import median
 import collection
 import servers
 import table
-from load import Connection, first, get, post
+from load import Connection, first, get, with_body
 from servers import Server
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _HEAD = ("bookmarks", "memory", "start", "one", "page", "search", "retagging 1 %", "an export")
 # About one bookmark in a hundred has this tag of the collection.
-_RETAGGING = post("/tags", json.dumps({"tag": "tag60", "add": "retagged"}).encode())
+_RETAGGING = with_body("POST", "/tags", json.dumps({"tag": "tag60", "add": "retagged"}).encode())
 _TIMES = 5  # How often a fast request is sent; the median counts.
 
 
 def main() -> None:
-    options = _options()
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of bookmarks")
+    options = parser.parse_args()
     rows = []
     for size in options.sizes:
         with tempfile.TemporaryDirectory(prefix="bookmarks-") as folder:
@@ -37,13 +40,6 @@ def main() -> None:
             print(*rows[-1], flush=True)
             machine = table.machine(data)
     print(table.markdown(_HEAD, rows), machine, sep="\n")
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add = parser.add_argument
-    add("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="numbers of bookmarks")
-    return parser.parse_args()
 
 
 def _measure(data: Path) -> list[str]:

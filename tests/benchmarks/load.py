@@ -39,11 +39,7 @@ def get(path: str, *headers: str) -> bytes:
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *headers, "\r\n"]).encode()
 
 
-def post(path: str, body: bytes) -> bytes:
-    return _request("POST", path, body)
-
-
-def _request(method: str, path: str, body: bytes) -> bytes:
+def with_body(method: str, path: str, body: bytes) -> bytes:
     lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
     return "\r\n".join([*lines, f"Content-Length: {len(body)}", "\r\n"]).encode() + body
 
@@ -154,8 +150,8 @@ def gone_ids(port: int, count: int) -> list[str]:
     with closing(Connection(port)) as connection:
         for id in ids:
             body = {"uri": f"https://{id}.example/", "title": "", "description": "", "tags": []}
-            created = connection.ask(_request("PUT", f"/{id}", json.dumps(body).encode()))
-            deleted = connection.ask(_request("DELETE", f"/{id}", b""))
+            created = connection.ask(with_body("PUT", f"/{id}", json.dumps(body).encode()))
+            deleted = connection.ask(with_body("DELETE", f"/{id}", b""))
             assert (created[9:12], deleted[9:12]) == (b"201", b"204")
     return ids
 

@@ -38,7 +38,8 @@ def _read_all(data: Path) -> float:
 def memory(bench: Bench) -> Measured:
     """Measure the memory of one bookmark beyond the size of its JSON."""
     count = len(bench.ids)
-    taken = (_resident(bench, bench.data) - _resident(bench, bench.no_data)) / count
+    no_data = collection.make(bench.folder / "none", 0)
+    taken = (_resident(bench, bench.data) - _resident(bench, no_data)) / count
     text = collection.text_size(bench.data) / count
     beyond = (taken - text) / 1024
     return Measured([beyond], f"{taken:,.0f} bytes for {text:,.0f} of JSON")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import collection
 from bench import Bench, share
-from load import post
+from load import with_body
 from servers import Server
 from table import Goal, Measured, Row
 
@@ -17,7 +17,7 @@ def creates() -> Iterator[bytes]:
     mark, chance = secrets.token_hex(8), random.Random(1)
     for number in itertools.count():
         fields = {"uri": f"https://example.com/{mark}/{number}", **collection.fields(chance)}
-        yield post("/", json.dumps(fields).encode())
+        yield with_body("POST", "/", json.dumps(fields).encode())
 
 
 def durable(bench: Bench, clients: int) -> Measured:

@@ -20,13 +20,7 @@ from pathlib import Path
 import pytest
 
 import bookmarks
-from tests.conftest import (
-    ROOT,
-    documentation,
-    documented_block,
-    interpreters,
-    skip_without,
-)
+from tests.conftest import ROOT, documentation, documented_block, interpreters, skip_without
 from tests.storage.clients import Server, ask
 
 TOOLS = Path(sys.executable).parent
