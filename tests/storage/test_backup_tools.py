@@ -24,12 +24,6 @@ WRITERS = 3
 WARNING_STATUS = {"cp": 1, "tar": 1, "restic": 3, "borg": 1}
 
 
-def commands_of(tool):
-    parts = documented_block("bash", "restic").split("\n\n")
-    (lines,) = [part for part in parts if part.startswith(tool)]
-    return lines.splitlines()
-
-
 class Archive:
     """A backup of the folder `data`, made with the documented commands for one tool."""
 
@@ -37,7 +31,9 @@ class Archive:
         self._warning_status = WARNING_STATUS[tool]
         self._folder = folder
         folder.mkdir()
-        *prepare, self._backup, self._restore = commands_of(tool)
+        parts = documented_block("bash", "restic").split("\n\n")
+        (commands,) = [part for part in parts if part.startswith(tool)]
+        *prepare, self._backup, self._restore = commands.splitlines()
         for command in prepare:
             self._run(command, folder)
 

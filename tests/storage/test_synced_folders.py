@@ -127,17 +127,13 @@ def title_or_status(machine, id):
     return response.json["title"] if response.status == 200 else response.status
 
 
-def wait_for(machine, id, expected):
-    until(lambda: title_or_status(machine, id) == expected)
-
-
 def test_syncthing_loses_no_change_made_while_disconnected(pair):
     one, two = pair
     for id in ("edited", "deleted", "back"):
         assert put(one.address, id, "Before").status == 201
-        wait_for(two, id, "Before")
+        until(lambda id=id: title_or_status(two, id) == "Before")
     assert ask(two.address, "DELETE", "/back").status == 204
-    wait_for(one, "back", 410)
+    until(lambda: title_or_status(one, "back") == 410)
     one.disconnect(two)
     for machine, name in ((one, "one"), (two, "two")):
         assert put(machine.address, name, "Added").status == 201
