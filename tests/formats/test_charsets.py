@@ -51,12 +51,6 @@ def test_one_bookmark_in_xbel_may_have_any_charset(app):
         assert response.json["title"] == text
 
 
-def test_posts_in_windows_1252_below_blank_lines_are_read():
-    document = '\n\n<?xml version="1.0"?><posts><post href="x:y" description="é"/></posts>'
-    (entry,) = FILE_READERS["outline"](document.encode("cp1252"))
-    assert (entry.place, entry.fields) == (3, {"uri": "x:y", "title": "é"})
-
-
 def test_a_feed_keeps_its_description_beside_its_address():
     document = b'<opml><outline description="D" xmlUrl="x:feed" htmlUrl="x:y"/></opml>'
     (entry,) = FILE_READERS["outline"](document)

@@ -64,6 +64,7 @@ def test_the_path_of_an_object_of_objects_has_its_names():
 
 @pytest.mark.parametrize("value, reason", [
     ("null", "is no object"),
+    ("5", "is no object"),
     ('{"uri": ""}', "has no uri"),
     ('{"content": ["url"]}', "has no uri"),
 ])  # fmt: skip
@@ -357,11 +358,7 @@ def test_folders_of_firefox_may_be_nested_up_to_a_limit(depth, reason):
     assert [entry.skip_reason for entry in entries] == [reason]
 
 
-def test_an_array_of_addresses_is_read():
-    assert read('["https://a.example/", 5]') == [
-        ("[0]", {"uri": "https://a.example/"}, ""),
-        ("[1]", {}, "is no object"),
-    ]
+def test_an_array_of_addresses_may_be_that_of_a_folder():
     (entry,) = read('{"children": [{"title": "A", "children": ["https://a.example/"]}]}')
     assert entry.fields == {"uri": "https://a.example/", "tags": ["A"]}
 
@@ -382,16 +379,6 @@ def test_an_array_of_addresses_is_read():
 def test_names_and_shapes_of_further_programs_are_known(value, fields):
     assert read(json.dumps([{"url": "a:b"} | value])) == [("[0]", {"uri": "a:b"} | fields, "")]
     assert not_read([{"url": "a:b"} | value]) == {}
-
-
-@pytest.mark.parametrize("folder, tags", [
-    ({"id": "2", "parentId": "0"}, None),
-    ({"id": "4", "parentId": "0"}, ["Weitere Lesezeichen"]),
-])  # fmt: skip
-def test_localized_folders_of_chromium_are_known_by_their_ids(folder, tags):
-    folder |= {"title": "Weitere Lesezeichen", "children": [{"url": "a:b"}]}
-    (entry,) = read(json.dumps([{"id": "0", "title": "", "children": [folder]}]))
-    assert entry.fields.get("tags") == tags
 
 
 def test_tags_of_folders_that_are_too_many_are_cut_and_named(app):
