@@ -178,14 +178,10 @@ def service_of(data: Path) -> list[str]:
     return [*COMMAND, "serve", "--data", str(data), "--listen", "127.0.0.1:0"]
 
 
-def gunicorn_of(data: Path, *options: str, workers: int = 3, preload: bool = False) -> list[str]:
-    """Return the command that serves a folder with gunicorn.
-
-    With `preload` gunicorn creates the application before it forks the workers.
-    """
+def gunicorn_of(data: Path, *options: str, workers: int = 3) -> list[str]:
     app = f"bookmarks:make_app({str(data)!r})"
     gunicorn = [sys.executable, "-m", "gunicorn", "--no-control-socket", "--bind", "127.0.0.1:0"]
-    return [*gunicorn, "--workers", str(workers), *["--preload"] * preload, *options, app]
+    return [*gunicorn, "--workers", str(workers), *options, app]
 
 
 def check(data: Path, *options: str):

@@ -93,7 +93,6 @@ def require_programs() -> Callable[..., None]:
 class Mount:
     def __init__(self, path: Path, *options: str) -> None:
         self.path = path
-        self.source = options[-1]
         self._options = options
         self._device: int | None = None  # stat() fails on an XFS that was shut down.
         self.mount()
