@@ -51,12 +51,6 @@ def test_one_bookmark_in_xbel_may_have_any_charset(app):
         assert response.json["title"] == text
 
 
-def test_a_feed_keeps_its_description_beside_its_address():
-    document = b'<opml><outline description="D" xmlUrl="x:feed" htmlUrl="x:y"/></opml>'
-    (entry,) = FILE_READERS["outline"](document)
-    assert set(entry.fields["description"].split("\n\n")) == {"D", "x:feed"}
-
-
 @pytest.mark.parametrize("document, count", [
     ("https://a.example/\té\n".encode(), 0),
     ("https://a.example/\t收藏\n".encode("gbk"), 2),

@@ -83,13 +83,6 @@ def read_text(file):
     return (FOLDER / file).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
 
 
-def test_only_top_folders_of_opera_may_be_its_own():
-    text = "Opera Hotlist version 2.0\n\n#FOLDER\n\tNAME=Bookmarks\n\n"
-    text += "#FOLDER\n\tNAME=Favorites\n\n#URL\n\tURL=a:b\n\n-\n\n-\n"
-    (entry,) = FILE_READERS["opera"](text.encode())
-    assert entry.fields["tags"] == ["Favorites"]
-
-
 # --- Shortcuts ---
 
 PLIST = '<plist version="1.0"><dict>\n{}</dict></plist>'
@@ -115,12 +108,6 @@ def test_a_property_list_of_bookmarks_is_refused(key):
     for data in (xml, plistlib.dumps(values, fmt=plistlib.FMT_BINARY)):
         with pytest.raises(Malformed, match="export the bookmarks"):
             list(FILE_READERS["shortcut"](data))
-
-
-def test_a_post_without_an_address_is_named_by_its_description():
-    data = b'<posts><post description="A title" tag="x"/></posts>'
-    (entry,) = FILE_READERS["outline"](data)
-    assert (entry.fields["title"], entry.skip_reason) == ("A title", "has no uri")
 
 
 KDE = "<info><metadata><time_added>noon</time_added></metadata></info>"
