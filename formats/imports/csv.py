@@ -189,8 +189,8 @@ class _Table:
     def _has_whole_uri(self, row: _Row, uri: str) -> bool:
         """Return whether the uri is the whole text of a cell.
 
-        A misplaced quotation mark may cut or join cells: csv.reader reads `T,"a:1,x` as a title
-        and the uri `a:1,x`, which are three cells.
+        A misplaced quotation mark may cut or join cells: from the three cells `T,"a:1,x`,
+        csv.reader reads the uri `a:1,x`.
         """
         if not URI.fullmatch(uri) or '"' in uri:
             return False

@@ -23,7 +23,7 @@ _PLACEHOLDERS = (
     "n/a",
     "-62135596800",  # The year 1 in .NET.
 )
-# `parsedate_to_datetime` ignores words such as PM, so it gets only texts of this form.
+# `parsedate_to_datetime` ignores words such as PM, so it parses only texts of this form.
 _RFC_5322 = re.compile(
     r"""
     ([a-z]{3},\ )?                      # Mon,
@@ -84,11 +84,11 @@ def is_unknown_date(value: object) -> bool:
 
 
 def _is_empty_date(text: str) -> bool:
-    return text in _EMPTY_DATES or text.startswith("0000-00-00")  # The zero of MySQL.
+    return text in _EMPTY_DATES or text.startswith("0000-00-00")  # MySQL's text for no date.
 
 
 def _from_number(text: str) -> str | None:
-    """Convert a number of seconds or, if it is too large, of milliseconds or microseconds."""
+    """Convert seconds. Numbers too large for seconds are milliseconds or microseconds."""
     integer, _, _ = text.partition(".")
     number = int(integer)
     for seconds in (number, number // 1_000, _seconds_of_microseconds(number)):

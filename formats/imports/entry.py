@@ -49,21 +49,21 @@ def ignored_entry(place: Place) -> ImportedEntry:
 
 
 class UnusedValues:
-    """The numbers of values that are not imported, by the names of their columns or members."""
+    """Counts of the values that are not imported, by the name of the column or member."""
 
     def __init__(self) -> None:
-        self._numbers = Counter[str]()
+        self._counts = Counter[str]()
 
-    def add(self, name: str, number: int = 1) -> None:
+    def add(self, name: str, count: int = 1) -> None:
         # A file may have millions of names, so only the first ones are counted.
-        if name in self._numbers or len(self._numbers) < _MAX_UNUSED_NAMES:
-            self._numbers[name] += number
+        if name in self._counts or len(self._counts) < _MAX_UNUSED_NAMES:
+            self._counts[name] += count
 
     def entries(self) -> Iterator[ImportedEntry]:
-        if self._numbers:
-            yield note_of_unused_values(self._numbers)
+        if self._counts:
+            yield note_of_unused_values(self._counts)
 
 
-def note_of_unused_values(numbers: Mapping[str, int]) -> ImportedEntry:
-    """Return an entry whose fields are numbers of values by name, such as `{"icon": 12}`."""
-    return ImportedEntry(place=_WHOLE_FILE, fields=dict(numbers), skip_reason=NOT_READ)
+def note_of_unused_values(counts: Mapping[str, int]) -> ImportedEntry:
+    """Return an entry that reports numbers of unused values, such as `{"icon": 12}`."""
+    return ImportedEntry(place=_WHOLE_FILE, fields=dict(counts), skip_reason=NOT_READ)

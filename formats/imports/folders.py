@@ -69,7 +69,7 @@ class Folders:
 
     def open(self, tags: Tags) -> None:
         all_tags = self.tags
-        if len(all_tags) < MAX_TAGS:
+        if len(all_tags) < MAX_TAGS:  # A million deeper folders may share one tuple.
             all_tags = (all_tags + tags)[:MAX_TAGS]
         self._tags_by_depth.append(all_tags)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.entities import html5
 from typing import NamedTuple
 
-_BREAK_MARK = "\r"  # Stands for <BR>. `decode` leaves no other "\r" in a file.
+_BREAK_MARK = "\r"  # Stands for <BR>. `decode` replaces each "\r" of the file.
 
 # In these patterns, possessive quantifiers (`*+`) and limits keep the search time linear.
 
@@ -30,7 +30,7 @@ _TAG = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# The value of TAGS="a,"b",c" with its inner quotation marks.
+# A value may have inner quotation marks beside commas: TAGS="a,"b",c".
 _DOUBLE_QUOTED_VALUE = r"""
     (?: [^"]++
       | (?<= , ) " (?! [\s/>] )         # A mark after a comma, unless it ends the value: "a,">
@@ -81,8 +81,8 @@ class Token:
 def tokenize(text: str, names: Container[str]) -> Iterator[Token]:
     """Yield a token for each tag with one of these names.
 
-    Each part of the file, such as an entry, begins with a token whose name is "". The token ends
-    the text of the part before, whose end tag may be missing.
+    The first token of each part has the name "". The token ends the part before, even if an
+    end tag is missing.
     """
     line = 1
     for part in _split_into_parts(text):
@@ -179,7 +179,7 @@ def _unescape_entity(entity: re.Match[str]) -> str:
 
 
 def _character_of_number(number: int) -> str:
-    # `html.unescape` would hide surrogates and control characters, which the import reports.
+    # `html.unescape` changes surrogates and drops control characters, which the import reports.
     if number in _SURROGATES:
         return chr(number)
     return html.unescape(f"&#{number};") or "\0"

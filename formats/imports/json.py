@@ -45,11 +45,10 @@ _TRASH = "trash"  # The folder of deleted entries of Vivaldi and Opera.
 
 # A deeper document would exceed Python's recursion limit.
 _MAX_DEPTH = 200
-# Browsers create folders only at the two outermost levels. Each level adds 2 to the depth: an array
-# and an object.
-_DEPTH_OF_BROWSER_FOLDERS = 4
+# The folders that a browser creates have at most 3 arrays and objects around them.
+_MAX_DEPTH_OF_BROWSER_FOLDERS = 3
 _MAX_PARENTS = 20
-# The members of a folder with these roles are read, or have no meaning here.
+# A folder's members with these roles are not reported as unused.
 _ROLES_OF_FOLDERS = ("title", "created", "modified", "time", "ignored")
 
 _ADVICE = 'Name its list "bookmarks", and the address of each bookmark "url".'
@@ -97,12 +96,12 @@ class _Reader:
         self._listed_folders = _ListedFolders(document)
 
     def read_outermost_object(self, members: Members) -> Iterator[ImportedEntry]:
-        """Yield the entries of a document. Raises Malformed if there are none."""
+        """Yield the entries. Raises Malformed if the object has neither children nor a uri."""
         position = _Position()
         children = _find_children(members, _has_children_in_outermost_object)
         if children:
             tags: Tags = ()
-            # Linkwarden's object, which has no `children`, has the name of the user, no folder.
+            # Linkwarden's object has no `children`, and its name is the user's, not a tag.
             if "children" in members:
                 tags = self._tags_of_folder(members, position)
             yield from self._read_folder(members, children, tags, position)
@@ -185,7 +184,7 @@ class _Reader:
         if _is_created_by_browser(members, position):
             return ()
         tags_of_parents = self._listed_folders.tags_of(members.get("parentId"))
-        is_top_level = position.depth < _DEPTH_OF_BROWSER_FOLDERS
+        is_top_level = position.depth <= _MAX_DEPTH_OF_BROWSER_FOLDERS
         return tags_of_parents + folder_tags(title_of(members), is_top_level)
 
 
@@ -259,7 +258,7 @@ def _has_children(name: str, value: object) -> bool:
     if not isinstance(value, list):
         return False
     if name in _FOLDER_LISTS:
-        # In an entry of Karakeep or Zotero, `"lists": ["x"]` names folders by their ids.
+        # In an entry, Karakeep's `lists` and Zotero's `collections` have only ids of folders.
         return len(value) > 0 and isinstance(value[0], dict)
     return name in _ENTRY_LISTS or name in _BUILT_IN_FOLDERS
 

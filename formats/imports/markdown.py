@@ -33,16 +33,17 @@ _LINK = re.compile(
 )
 # `![text](target)`
 _PICTURE = re.compile(rf"! \[ (?P<text> [^\[\]]* ) \] \( {_TARGET} \)", re.VERBOSE)
-# Code in backticks, which may look like a link.
+# Code, which may look like a link.
 _CODE = re.compile(r"`[^`]*`")
 # `<img src="a.png">`
 _HTML_PICTURE = re.compile(r"<img\s[^<>]*>", re.IGNORECASE)
-# `https://a.example/b_(c)` in `(see https://a.example/b_(c).)`
 _BARE_ADDRESS = re.compile(
     rf"""
     {SCHEME_PATTERN} //
-    (?: [^\s<>"”`|\[\]()] | \( [^\s()]* \) )+
-    (?<! [.,:;!?*_~'] )
+    (?: [^\s<>"”`|\[\]()]
+      | \( [^\s()]* \)          # Such as `(c)` in `a://b_(c)`.
+    )+
+    (?<! [.,:;!?*_~'] )         # Without punctuation at the end.
     """,
     re.VERBOSE,
 )

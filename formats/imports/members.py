@@ -11,6 +11,7 @@ NamedValue = tuple[str, object]
 
 WORDS_FOR_NO_TAG = ("", "{}", "no_tag")  # Diigo writes `no_tag`.
 
+# The JSON reader finds folders by these members.
 _NAMES_FOR_FOLDERS = ("root", "folderType", "lists")
 _FIREFOX_DESCRIPTION = "bookmarkProperties/description"
 _MEMBERS_OF_REPOSITORY = ("created_at", "updated_at", "pushed_at", "archived", "private")
@@ -65,7 +66,7 @@ def named_values(members: Members) -> list[NamedValue]:
     for translate in (_translate_pinboard, _translate_linkding, _translate_github):
         members = translate(members)
     values: list[NamedValue] = []
-    # The descriptions in `annos` and `meta_info` come after that of the bookmark.
+    # Move `annos` and `meta_info` to the end, so that the bookmark's own description is first.
     for name, value in sorted(members.items(), key=_has_inner_description):
         values += _translate_member(name, value)
     return values
@@ -120,7 +121,7 @@ def _descriptions_of_firefox(annotations: list[object]) -> Iterator[NamedValue]:
 
 
 def _translate_pinboard(members: Members) -> Members:
-    """Translate `{"href": "a:b", "description": "T", "extended": "D", "tags": "x y"}`."""
+    """Rename Pinboard's `description` to `title`, and put commas between its tags."""
     if "href" not in members or _has_text(members, role="title"):
         return members
     translated: Members = {}

@@ -125,7 +125,7 @@ class _Reader:
             self._has_list_with_heading = True
             if heading.name == "h1" and list_name == "dl":
                 return ()  # The title of the file, such as `<H1>Bookmarks</H1> <DL>`.
-        # Most files have an outer <DL> around the top-level folders, but some have none.
+        # Top-level folders are at depth 1, or at depth 0 in files without an outer <DL>.
         is_top_level = self._folders.depth < 2
         return _tags_of_folder(heading, list_name, is_top_level)
 
@@ -170,7 +170,7 @@ class _Reader:
 
 
 def _convert_dates(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Return the dates in ISO 8601, also those that `read_fields` finds implausible."""
+    """Convert dates to RFC 3339, even numbers that are implausible dates."""
     converted = {}
     for name in ("add_date", "last_modified"):
         converted[name] = parse_date(attributes.get(name, "")) or ""
@@ -186,7 +186,7 @@ def _read_own_attributes(attributes: Mapping[str, str], fields: Fields) -> None:
 
 # --- Folders of browsers ---
 
-# Browsers mark the folders that they create, whose names differ by language.
+# Marks of the folders that browsers create, whose names depend on the language.
 _BROWSER_FOLDER_ATTRIBUTES = (
     "personal_toolbar_folder",
     "unfiled_bookmarks_folder",

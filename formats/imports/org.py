@@ -16,7 +16,7 @@ _HEADING = re.compile(
     """,
     re.VERBOSE,
 )
-# `id:1a2b` and `file:notes.org` link to other Org files.
+# Not `id:1a2b` or `file:notes.org`, which link to other Org files.
 _ADDRESS = re.compile(rf"\s*(?!id:|file:(?!//)){SCHEME_PATTERN}")
 
 

@@ -12,7 +12,7 @@ from formats.xml import Builder, read_elements
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each post or outline with an address.
 
-    Raises Malformed after the entries above an error.
+    Yields the entries above an error, then raises Malformed.
     """
     builder = Builder("outline", ("post",))
     folders = Folders()
@@ -22,12 +22,12 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         fields = fields_of_members(members, folders.tags)
         note_wrong_date(members.items(), fields)
         if element.tag == "post":
-            # Pinboard stores the title in `description`.
+            # The report names a post without `href` by its description.
             fields.setdefault("title", fields.get("description", ""))
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
-            # Outlines inside this outline get no tag from its name.
+            # This outline is a bookmark, so the outlines inside it get no tag.
             folders.open(tags=())
         else:
             name = element.attributes.get("text", "")

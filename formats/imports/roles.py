@@ -35,7 +35,7 @@ _NAMES = {
     "time": "time",  # A creation time in some exports, a duration in others.
     "ignored": "id guid uuid index type typecode parentid content.type",
 }
-# If a bookmark has several of these names, the first counts: GitHub's `html_url` rather than `url`.
+# Of several names in an entry, the first here is preferred: `html_url` of GitHub before `url`.
 _NAMES_BY_PREFERENCE = {
     "uri": "htmlurl uri sourceurl url href link address givenurl resolvedurl bookmarkurl permalink "
     "contenturl content.url",
@@ -82,7 +82,7 @@ def _group_by_role(named_values: Iterable[tuple[str, object]]) -> defaultdict[st
         role = role_of(name)
         if _is_empty(role, value) or not _has_usable_type(role, value):
             continue
-        # `formats.json` parses integers as floats.
+        # `formats.json` parses the tag 2024 as 2024.0.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         values_by_role[role].append(value)
@@ -95,7 +95,7 @@ def _rank_of(named_value: tuple[str, object]) -> int:
 
 
 def _is_empty(role: str, value: object) -> bool:
-    if role == "read" and value == 0:  # It means unread.
+    if role == "read" and value == 0:  # `"read": 0` means unread.
         return False
     return not value
 
@@ -112,7 +112,7 @@ _FIELD_BY_DATE_ROLE = {"created": "created", "time": "created", "modified": "mod
 
 
 def is_unused(name: str, value: object, fields: Fields) -> bool:
-    """Return whether `read_fields` has not used a value for the `fields` that it returned."""
+    """Return whether `read_fields`, which returned `fields`, has left out a value."""
     role = role_of(name)
     if _is_empty(role, value):
         return False
@@ -127,7 +127,7 @@ def is_unused(name: str, value: object, fields: Fields) -> bool:
     field = _FIELD_BY_DATE_ROLE.get(role)
     if field is None or _is_date_or_unknown(value):
         return False
-    # In place of a wrong date, `read_fields` takes another date if there is a good one.
+    # `read_fields` leaves out a wrong date only if the entry has a good one.
     return _is_date_or_unknown(fields.get(field, ""))
 
 
@@ -136,9 +136,9 @@ def _is_date_or_unknown(value: object) -> bool:
 
 
 def note_wrong_date(named_values: Iterable[tuple[str, object]], fields: Fields) -> None:
-    """Add a note about the first wrong date, if a good date is in its field.
+    """Note the first wrong date that `read_fields` has left out for a good one.
 
-    This is for formats whose reports do not count unused values.
+    Formats that count unused values do not need this note.
     """
     # A hostile entry may have thousands of dates, so the good dates are parsed only once.
     fields_with_date = [name for name in ("created", "modified") if _has_date(fields, name)]
@@ -196,7 +196,7 @@ def read_fields(
 def _fit_tags_of_folders(own_tags: list[object], tags_of_folders: Tags) -> tuple[Tags, str]:
     """Return the tags for which a bookmark has room, and a note if some are left out.
 
-    The storage would leave them out, too, but slowly and while other processes wait for the lock.
+    The storage would leave out the same tags, but slowly, while other processes wait for the lock.
     """
     if len(own_tags) + len(tags_of_folders) <= MAX_TAGS:
         return tags_of_folders, ""
@@ -242,7 +242,7 @@ _STATE_TAGS = {
         "archived": "archived",
     },
 }
-# Values that are understood, and need no tag.
+# Known values that need no tag. They are not reported as unused.
 _WORDS_WITHOUT_TAG = (*_TRUE_WORDS, *_FALSE_WORDS, "", "none", "read", "active", "feed")
 
 
@@ -272,7 +272,7 @@ def _tags_of_paths(paths: Iterable[str]) -> list[str]:
 
 
 def _first_date(dates: Sequence[object]) -> str:
-    """Return the first good date. Without one, return the first wrong one, for the report."""
+    """Return the first good date. If all are wrong, return the first, which the import reports."""
     given = [date for date in dates if not is_unknown_date(date)]
     for value in given:
         date = parse_plausible_date(value)

@@ -43,14 +43,14 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
 
 
 def is_list(text: str) -> bool:
-    """Return whether the first entries have an address. Raises Malformed for a table."""
+    """Return whether any of the first entries has an address. Raises Malformed for a table."""
     entries = islice(_read_text(text), _MAX_EXAMINED_LINES)
     return any(not entry.skip_reason for entry in entries)
 
 
 def _read_text(text: str) -> Iterator[ImportedEntry]:
     beginning = [line for _, line in islice(_numbered_lines(text), _MAX_EXAMINED_LINES)]
-    # In the line `a:b<TAB>[x](y)` of a list, the title looks like a link of Markdown.
+    # A title in a list may look like a Markdown link: `a:b<TAB>[x](y)`.
     possible_markup = [line for line in beginning if not _parse_line_of_list(line)]
     if any(map(org.has_link, possible_markup)):
         return _read_org(text)
@@ -64,8 +64,7 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):
         line = line.strip()
         if line:
-            # A search in a line of megabytes would block other threads. `_entries_of_line` skips
-            # the cut line.
+            # A search in megabytes would block other threads. `_entries_of_line` skips a cut line.
             yield number, line[: MAX_ENTRY + 1]
 
 
@@ -247,7 +246,7 @@ def _read_newsboat(line: str) -> Fields | None:
     for tag in re.findall('"([^"]*)"', tags):
         if tag.startswith("~"):
             fields["title"] = tag[1:]
-        elif not tag.startswith("!"):  # newsboat hides a feed with the tag `!`.
+        elif not tag.startswith("!"):  # newsboat hides a feed by `!`.
             fields["tags"].append(tag)
     return fields
 

@@ -14,7 +14,7 @@ from storage.bookmark import Fields, split_tags
 def read_file(data: bytes) -> Iterator[ImportedEntry]:
     """Yield each bookmark, alias and separator.
 
-    Raises Malformed after the entries above an error.
+    Yields the entries above an error, then raises Malformed.
     """
     folders = Folders()
     for element in read_elements(data, xbel.new_builder(), ("xbel",)):
