@@ -22,8 +22,8 @@ def read_file(data: bytes) -> Iterator[ImportedEntry]:
         fields = fields_of_members(members, folders.tags)
         note_wrong_date(members.items(), fields)
         if element.tag == "post":
-            # The report names a post without `href` by its description.
-            fields.setdefault("title", fields.get("description", ""))
+            if "uri" not in fields:  # The report names such a post by its description.
+                fields.setdefault("title", fields.get("description", ""))
             yield entry_with_uri(element.line, fields)
         elif "uri" in fields:
             yield entry_with_uri(element.line, fields)
