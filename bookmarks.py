@@ -238,7 +238,7 @@ def change_tags(service: Service, request: Request) -> Response:
     retagging = clean_retagging(read_fields(request, formats.JSON_AND_FORM_READERS))
     negotiate(request, [formats.JSON])
     selection = service.store.select(retagging.query)
-    # `retag` checks the conditions only before a change.
+    # `retag` checks the conditions only if the query selects a bookmark.
     require_conditions(request, selection.state)
     retagging.require_expected(selection.total)
     check_state = functools.partial(require_conditions, request)
@@ -289,7 +289,7 @@ ROUTES = (
         fields=WRITABLE_FIELDS,
     ),
     Route("/{id}/{field}", {"GET": get_field}, fields=READ_ONLY_FIELDS),
-    # Any other field is 404, or 410 if the bookmark is deleted.
+    # A route without handlers responds 404, or 410 if the bookmark is deleted.
     Route("/{id}/{other}", {}),
     Route("/{file}", {"GET": pages.show_file}),
 )
@@ -360,7 +360,8 @@ class Application:
 
 def _respond_from_cache(service: Service, request: Request) -> Response:
     if needs_no_bookmarks(path_of(request)):
-        return _respond(service, request)  # Opens no folder.
+        # `service.cache` would open the data folder.
+        return _respond(service, request)
     has_tokens = bool(service.access_control.tokens)
     make_response = functools.partial(_respond, service)
     return service.cache.get(request, has_tokens, make_response)
@@ -370,7 +371,7 @@ def _respond(service: Service, request: Request) -> Response:
     try:
         response = _router_of(request).respond(service, request)
     except Gone as error:
-        # The response cache can keep this response, but not an exception.
+        # The response cache keeps responses, not exceptions.
         return _respond_problem(service, request, error)
     return _finish(service, request, response)
 

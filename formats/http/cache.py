@@ -56,7 +56,7 @@ class ResponseCache:
         cached = self._responses.get(key)
         if cached and not self.store.has_changed(cached.change_count):
             return cached.response
-        # Read the count first: if the store changes meanwhile, the response must count as old.
+        # Read the count first, so that a change of the store meanwhile makes the response stale.
         change_count = self.store.change_count
         response = make_response(request)
         self._add(key, _Cached(change_count, response))

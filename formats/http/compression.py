@@ -11,7 +11,7 @@ from formats.http.response import Response
 
 _MIN_BYTES = 1024  # Smaller bodies fit into one network packet.
 _LEVEL = 4  # Higher levels are much slower and save little.
-# Compressed responses need their own entity tags (RFC 9110 section 8.8.3.3).
+# Entity tags for clients that accept gzip end with this suffix (RFC 9110 section 8.8.3.3).
 GZIP_TAG_SUFFIX = "-gzip"
 
 

@@ -131,7 +131,7 @@ def _is_not_modified(
     if_none_match = request.environ.get("HTTP_IF_NONE_MATCH")
     if if_none_match is None:
         if format.is_page:
-            return False  # A change of another bookmark on the page does not move this date.
+            return False  # Other bookmarks can change a page, but not its Last-Modified.
         date = _parse_date(request, "HTTP_IF_MODIFIED_SINCE")
         return date is not None and not _may_have_changed_since(date, resource)
     if if_none_match.strip() == "*":
@@ -162,7 +162,7 @@ def _matches(
 def _may_have_changed_since(date: float, resource: Resource) -> bool:
     if _last_modified(resource) > date:
         return True
-    # The date has whole seconds, so it may hide another change within the same second.
+    # HTTP dates have whole seconds, so changes within one second have the same date.
     return time.time() - resource.changed_at <= 1
 
 

@@ -61,8 +61,8 @@ class FolderCaches:
         """Return the caches of a folder, opened if necessary. Raises Unavailable."""
         try:
             opened = self._opened.get(folder)
-            # A folder that was deleted and made again has another inode number. It needs a new
-            # store, which makes subfolders.
+            # A folder that was deleted and made again has another inode number. A new store makes
+            # the folder's missing subfolders.
             if opened is None or not os.path.samestat(opened.status, os.lstat(folder)):
                 opened = _OpenFolder(folder, self._one_machine, self._keep_deleted)
         except (StorageError, OSError) as error:

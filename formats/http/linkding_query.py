@@ -12,8 +12,7 @@ from storage.query import NEWEST_FIRST, Query, require_short
 from storage.search import KEYWORDS, OnlyTags, Search, parse_search
 from storage.store import Store
 
-# linkding shows some tags, such as `unread`, as flags. A bookmark with only such tags is
-# untagged.
+# linkding's flags, such as `unread`, are stored as tags. A bookmark without other tags is untagged.
 _KEYWORDS = {**KEYWORDS, "untagged": OnlyTags(frozenset(TAG_BY_FLAG.values()))}
 _SEARCHED_TAG = re.compile('#(?P<tag>[^ "()]*)')
 _SORTS = {
@@ -62,7 +61,7 @@ def _parse_search(text: str) -> Search | None:
 
 
 def _quote_tag(searched: re.Match[str]) -> str:
-    """Quote a tag that has linkding's space, such as `#"two words"`."""
+    """Quote a tag that has LINKDING_SPACE, so that `parse_search` does not split the tag."""
     if LINKDING_SPACE not in searched["tag"]:
         return searched[0]
     return f'#"{searched["tag"]}"'

@@ -135,8 +135,9 @@ def fields_to_store(
             fields[field] = sent[key]
     for field in ("created", "modified"):
         if field in fields:
-            # `parse_date` returns None for an empty date, which `rules.clean` refuses.
-            fields[field] = parse_date(fields[field]) or fields[field]
+            date = parse_date(fields[field])
+            if date:  # `rules.clean` refuses an empty date.
+                fields[field] = date
     if "description" in sent or "notes" in sent:
         fields["description"] = _new_description(sent, stored_description)
     fields["tags"] = _new_tags(sent, stored_tags)
@@ -147,7 +148,7 @@ def _new_description(sent: Document, stored: str) -> str:
     description, notes = _split_notes(stored)
     if "description" in sent:
         text = rules.clean_value("description", sent["description"])
-        # With a space at its end, a line of the description does not begin the notes.
+        # Without a space at its end, a line `Notes:` would begin the notes.
         description = re.sub(f"(?m)^{_NOTES_LINE}$", f"{_NOTES_LINE} ", text)
     if "notes" not in sent:
         return _join_notes(description, notes)

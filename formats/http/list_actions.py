@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from webob import Request
 
@@ -56,7 +57,7 @@ def _apply_button(
 ) -> Response:
     changes = _act_on_all(service.store, ids, button, fields)
     _raise_if_nothing_done(changes)
-    # After a deletion, the page offers to put the bookmarks back.
+    # The page offers to put deleted bookmarks back, and shows what was not done.
     if changes.is_deletion or not changes.is_complete:
         return respond_changed(request, changes, service.site(request), fields.get("_list"))
     id = ""
@@ -120,25 +121,31 @@ def respond_changed(
 _Action = Callable[[Transaction, Entry], None]
 
 
+class _Newer(NamedTuple):
+    """A bookmark that has changed since the page was made, and is left alone."""
+
+    entry: Entry
+
+
 def _act_unless_newer(
     transaction: Transaction, id: str, shown_versions: set[str], action: _Action
-) -> Bookmark | Entry:
-    """Act on a bookmark, and return it as it was. Return its entry if the page showed another."""
+) -> Bookmark | _Newer:
+    """Act on a bookmark and return its old values, or return `_Newer`."""
     entry = transaction.get(id)
     if shown_version(entry) not in shown_versions:
-        return entry
+        return _Newer(entry)
     action(transaction, entry)
     return entry.bookmark
 
 
 def _add_outcome(
-    store: Store, changes: ChangedBookmarks, outcome: Outcome[str, Bookmark | Entry]
+    store: Store, changes: ChangedBookmarks, outcome: Outcome[str, Bookmark | _Newer]
 ) -> None:
     match outcome:
         case Done(_, Bookmark() as before):
             changes.done.append(before)
-        case Done(_, Entry() as newer):
-            changes.changed_meanwhile.append(newer)
+        case Done(_, _Newer(entry)):
+            changes.changed_meanwhile.append(entry)
         case Failed(id, error):
             changes.failed.append((_find_bookmark(store, id), error))
 

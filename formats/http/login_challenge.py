@@ -32,7 +32,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
     pending = _read_pending_fields(request)
     target = _requested_page(request)
     if request.method == "POST" and not pending:
-        # The form cannot be sent again, so the login leads back to the page that has it.
+        # The form cannot be sent again, so the login leads back to the page of the form.
         target = referring_page(request, site)
     return respond_with(HTML, write_login_page(site, target, pending))
 
@@ -40,7 +40,7 @@ def respond_login_page(request: Request, site: Site) -> Response:
 def _read_pending_fields(request: Request) -> Parameters:
     is_form_of_page = request.method == "POST" and path_of(request).startswith("/-/")
     if is_form_of_page:
-        # A form with an uploaded file raises Invalid, so the user has to choose the file again.
+        # `read_form` raises Invalid for a file, so the user has to choose the file again.
         with suppress(HTTPError, Malformed, Invalid):
             return pending_fields(request, read_form(request, MAX_LOGIN_FORM))
     return []
@@ -49,8 +49,8 @@ def _read_pending_fields(request: Request) -> Parameters:
 def pending_fields(request: Request, fields: Parameters) -> Parameters:
     """Return the fields that are sent again after the login.
 
-    A form that may come from another site has none. Otherwise, the user would send that form by
-    logging in, and could delete bookmarks without seeing it.
+    Return none if a page of another site may have sent the form. Otherwise, the user's login would
+    send the form again, and could delete bookmarks unseen.
     """
     if not is_sent_by_own_page(request):
         return []

@@ -11,7 +11,7 @@ from formats.html.assets import Asset
 from storage.bookmark import FIELDS, WRITABLE_FIELDS
 
 MEDIA_TYPE = "application/json"
-# Schemas with all fields of a bookmark. openapi.json has only the exceptions of each schema.
+# These schemas have all fields of a bookmark. openapi.json has only their `overrides`.
 _SCHEMAS_WITH_ALL_FIELDS = (
     "Bookmark",
     "NewBookmark",

@@ -47,7 +47,7 @@ STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 class Unfinished(Exception):
     """An error that ended a change of many bookmarks, after `count` bookmarks.
 
-    `participle` says what was done to them, such as "changed".
+    `participle` names the change, such as "changed" or "put back".
     """
 
     def __init__(self, count: int, participle: str, error: errors.StorageError) -> None:

@@ -13,7 +13,7 @@ from formats.http.request import MAX_BODY, MAX_FILE
 
 WAITRESS_SETTINGS: Mapping[str, object] = {
     "ident": "",  # Send no Server header.
-    # More than the service accepts, because waitress would refuse a large body in plain text.
+    # This exceeds the limits of the service: waitress would refuse a large body in plain text.
     "max_request_body_size": MAX_FILE + 2 * MAX_BODY,
     "channel_timeout": 60,
     "cleanup_interval": 10,

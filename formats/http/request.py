@@ -112,7 +112,7 @@ def limit_json(document: bytes) -> None:
 
 
 def _longest_run_of_values(punctuation: bytes) -> int:
-    """Return the largest number of commas before, between and after the beginnings of objects."""
+    """Return the largest number of commas without a `{` between them."""
     return max(run.count(b",") for run in punctuation.split(b"{"))
 
 

@@ -58,7 +58,7 @@ def see_other(url: str) -> Response:
 
 
 def add_common_headers(response: Response, *, has_tokens: bool, is_public: bool) -> None:
-    """Add the headers of every response. One that `is_public` shows only public bookmarks."""
+    """Add the headers of every response. A public one shows only public bookmarks."""
     headers = response.headers
     cache_control = "no-cache"
     vary = VARY

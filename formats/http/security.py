@@ -121,7 +121,7 @@ class AccessControl:
         if not fetch_site and origin is not None:
             # Over plain http, browsers send only Origin.
             return origin not in _own_origins(request.host_url, self.base_url)
-        # The browser does not say which page has sent the request. Then a cookie proves nothing.
+        # No header names the page. A browser may add the cookie to a form of another site.
         return credentials == "cookie"
 
     def _is_open_to_visitors(self, environ: WSGIEnvironment, credentials: Credentials) -> bool:

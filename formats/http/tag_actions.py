@@ -36,7 +36,7 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list, or ask before removing."""
     retagging = _read_retagging(fields)
     entries = service.store.select(retagging.query).entries
-    # The page of an error shows the form again, now with the current number.
+    # If `require_expected` raises, the form is shown again with the current number.
     fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     site = service.site(request)
@@ -83,12 +83,12 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     old = [tag for tag, _ in _count_bookmarks(service.store, sent)]
     if not old:
         return see_other(f"{site.url}/tags?changed=0")
-    count = len(select_with_any(service.store, old))
+    old_count = len(select_with_any(service.store, old))
     new_tags_in_use = _count_bookmarks(service.store, tags_without(new, old))
-    expected_count = count + sum(count for _, count in new_tags_in_use)
+    expected_count = old_count + sum(count for _tag, count in new_tags_in_use)
     is_confirmed = fields.get("expected") == str(expected_count)
     if not is_confirmed:
-        page = write_question(old, count, new, new_tags_in_use, expected_count, site)
+        page = write_question(old, old_count, new, new_tags_in_use, expected_count, site)
         return respond_page(page)
     report = replace_tags(service.store, old, new)
     raise_if_unfinished(report)

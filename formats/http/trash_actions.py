@@ -35,8 +35,8 @@ def show_trash(service: Service, request: Request) -> Response:
 @form_handler(write_not_done)
 def restore(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/restore: put deleted bookmarks back."""
-    # Lists show the newest id first, if dates are equal. The first bookmark is restored last, so
-    # that it gets the newest id.
+    # Restored bookmarks get new ids, and lists show the newest id first if dates are equal. Restore
+    # the first bookmark last.
     ids = reversed(_chosen_ids(fields))
     results = _change_all(service.store, ids, trash.restore, "put back")
     site = service.site(request)
@@ -55,7 +55,7 @@ def erase(service: Service, request: Request, fields: Fields) -> Response:
     ids = _chosen_ids(fields)
     results = _change_all(service.store, ids, trash.erase, "deleted for good")
     site = service.site(request)
-    results.missing_count = 0  # They were erased or restored before.
+    results.missing_count = 0  # Missing bookmarks were erased or restored before.
     if results.errors:
         return _respond_not_all_done(service, site, results)
     return see_other(with_query(f"{site.url}/-/trash", [("erased", len(results.done))]))

@@ -8,11 +8,11 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import BadRequest
 
-# The framing of a chunked body is its chunk sizes, line ends, extensions and trailers. A body may
-# have 16 KiB more framing than its content needs in chunks of 16 bytes.
+# The framing of a chunked body is its chunk sizes, line ends, extensions and trailers. Any body may
+# have _MAX_FRAMING bytes of it, and 6 more for every 16 bytes of content.
 _MAX_FRAMING = 16_384
 _SMALL_CHUNK_SIZE = 16
-_SMALL_CHUNK_FRAMING = 6  # `10\r\n` before the content, `\r\n` after it.
+_SMALL_CHUNK_FRAMING = 6  # The bytes of `10\r\n` (the size) and `\r\n` (the end).
 _MIN_BYTES_PER_SECOND = 1024
 
 
@@ -62,10 +62,11 @@ class GuardedChannel(HTTPChannel):  # type: ignore[misc]
         self.request_size += len(data)
         result = super().received(data)
         if self.request is not None:
-            # waitress closes connections whose last activity is long ago, so these bytes count
-            # as received when a client of the minimum speed would have sent them.
-            due_at = self.request_started_at + self.request_size / _MIN_BYTES_PER_SECOND
-            self.last_activity = min(time.time(), due_at)
+            # waitress closes connections without recent activity. Backdate the activity of clients
+            # below the minimum speed, so that waitress closes their connections too.
+            seconds_at_minimum_speed = self.request_size / _MIN_BYTES_PER_SECOND
+            latest_activity = self.request_started_at + seconds_at_minimum_speed
+            self.last_activity = min(time.time(), latest_activity)
         return result
 
     def write_soon(self, data: bytes) -> object:
