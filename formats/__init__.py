@@ -24,7 +24,7 @@ class Format(msgspec.Struct, frozen=True, eq=False):
     aliases: tuple[str, ...] = ()  # Other media types in Accept.
     page_size: int | None = None  # The default `limit`.
     download_name: str = ""
-    is_page: bool = False  # A page also shows data of other bookmarks.
+    is_page: bool = False  # A change of another bookmark can change a page.
 
     @property
     def bare_type(self) -> str:
@@ -47,7 +47,7 @@ HTML = Format("html", HTML_TYPE, page_size=100, is_page=True)
 NETSCAPE = Format("netscape", HTML_TYPE, download_name="bookmarks.html")
 ATOM = Format("atom", "application/atom+xml", aliases=_XML_TYPES, page_size=50)
 
-# In order of preference.
+# Without a preference in Accept, the first acceptable format is sent.
 LISTS: Mapping[Format, ListWriter] = {
     JSON: json.write,
     XBEL: xbel.write,

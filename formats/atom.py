@@ -26,7 +26,7 @@ _TO_PERCENT_ENCODE = re.compile(
     r"|%(?![0-9A-Fa-f]{2})"  # A % without two hex digits.
     rf"|[^!-~{_ucschar_ranges()}]"  # Neither ASCII nor `ucschar`.
 )
-# Such as `http://user@[::1]`.
+# Only an IPv6 address may be in brackets, as in `http://user@[::1]`.
 _UP_TO_HOST_IN_BRACKETS = re.compile(
     r"[A-Za-z0-9+.-]+://"
     r"(?:[A-Za-z0-9._~!$&'()*+,;=:%-]*@)?"  # The user.

@@ -62,8 +62,10 @@ def find_codec(label: str) -> str:
     if encoding is None:
         return ""
     # The label was read from the file as ASCII, so the file cannot be UTF-16.
-    if encoding.name in ("utf-16le", "utf-16be", "x-user-defined"):
+    if encoding.name in ("utf-16le", "utf-16be"):
         return ""
-    if encoding.name == "gbk":  # As the Encoding Standard requires.
+    if encoding.name == "x-user-defined":  # Python has no such codec.
+        return ""
+    if encoding.name == "gbk":  # The Encoding Standard decodes GBK as GB 18030.
         return "gb18030"
     return str(encoding.codec_info.name)

@@ -31,18 +31,18 @@ _Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 def main(arguments: Sequence[str], make_app: MakeApp, make_host_app: MakeApp, version: str) -> int:
     """Run `bookmarks`, and return the exit status."""
     arguments = list(arguments)
-    if not _names_command(arguments):
+    if _leaves_out_command(arguments):
         arguments.insert(0, "serve")
     options = _parse(arguments, make_app, make_host_app, version)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     return _run(options)
 
 
-def _names_command(arguments: Sequence[str]) -> bool:
+def _leaves_out_command(arguments: Sequence[str]) -> bool:
     if not arguments:
-        return False
+        return True
     first = arguments[0]
-    return not first.startswith("-") or first in ("-h", "--help", "--version")
+    return first.startswith("-") and first not in ("-h", "--help", "--version")
 
 
 def configured_application(
@@ -51,11 +51,11 @@ def configured_application(
     """Return the application as the environment configures it. Raises RuntimeError."""
     try:
         options = _parse(["serve"], make_app, make_host_app, version)
-        # Without a token, one folder is safe: it is served to loopback names and the base URL
-        # alone. With --hosts, every host name is served.
+        # Without a token, the service of one folder serves only loopback names and the base URL.
+        # With --hosts, it serves every name that has a folder.
         app = configure(options, is_safe_without_token=not options.hosts)
     except SystemExit as error:
-        # An exit would end a thread of the server, and its client would wait for ever.
+        # SystemExit would end a thread of the WSGI server, and a client would wait for ever.
         raise RuntimeError("The environment does not configure the service.") from error
     app.open()
     return app  # type: ignore[no-any-return]
@@ -158,7 +158,7 @@ def _define_delete(subparsers: _Subparsers) -> None:
         subparsers, "delete", delete, help="delete bookmarks", example="0s9yex328jt74"
     )
     parser.add_argument("ids", nargs="+", metavar="ID", help="the id, as `bookmarks export` has it")
-    # The command keeps all files by default, because the service may keep them for longer.
+    # By default, `delete` removes no expired files: the service may keep files for longer.
     _add_keep_deleted(parser, default=None)
 
 

@@ -113,9 +113,9 @@ def import_files(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
-    """Yield the data folder. A dry run of an import into a new folder gets a temporary one."""
+    """Yield the data folder, or a temporary one if a dry run must not make it."""
     data = Path(options.data)
-    # A missing parent folder is an error, in a dry run too.
+    # Without a parent folder, opening `data` fails.
     if options.dry_run and not data.exists() and data.parent.is_dir():
         with TemporaryDirectory() as folder:
             yield Path(folder)
@@ -126,7 +126,7 @@ def _folder_to_import_into(options: argparse.Namespace) -> Iterator[Path]:
 def _import_file(importer: Importer, name: str, format: str | None) -> None:
     from tqdm import tqdm  # Slow to import.
 
-    reported_before = len(importer.report.entries)
+    number_before = len(importer.report.entries)
     # `disable=None` shows the progress only on a terminal.
     progress = tqdm(
         _read_file(name, format), desc=Path(name).name[-30:], unit=" entries", disable=None
@@ -134,8 +134,8 @@ def _import_file(importer: Importer, name: str, format: str | None) -> None:
     for batch in split(progress):
         with _deferred_interrupts():
             importer.import_batch(batch)
-    for skipped in importer.report.entries[reported_before:]:
-        print(_describe(name, skipped), file=sys.stderr)
+    for reported in importer.report.entries[number_before:]:
+        print(_describe(name, reported), file=sys.stderr)
 
 
 def _read_file(name: str, format: str | None) -> Iterator[ImportedEntry]:
@@ -165,16 +165,16 @@ def _deferred_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-    # In the background of a script, Ctrl-C is ignored: `previous` is SIG_IGN.
+    # For a background command of a script, `previous` is SIG_IGN, which is not callable.
     if received_signals and callable(previous):
         previous(signal.SIGINT, None)
 
 
-def _describe(name: str, skipped: ReportedEntry) -> str:
+def _describe(name: str, reported: ReportedEntry) -> str:
     place = name
-    if skipped.place:
-        place = f"{name}:{skipped.place}"
-    parts = [place, skipped.value, skipped.reason]
+    if reported.place:
+        place = f"{name}:{reported.place}"
+    parts = [place, reported.value, reported.reason]
     return ": ".join(filter(None, parts))
 
 

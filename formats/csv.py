@@ -9,7 +9,8 @@ from msgspec.structs import astuple
 from formats.listing import Listing
 from storage.bookmark import Bookmark, to_text
 
-# A cell that a spreadsheet would run. The export adds an apostrophe, the import removes it.
+# A formula, which a spreadsheet would run, with any apostrophes before it. The export adds an
+# apostrophe, the import removes one.
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 

@@ -71,16 +71,18 @@ def _parse_parts(body: bytes, parameters: Mapping[str, str]) -> list[MultipartPa
     boundary = parameters.get("boundary")
     if not boundary:
         raise Malformed("The Content-Type of the multipart form has no boundary.")
-    no_limit = len(body)  # Beyond a limit, the parser writes parts to temporary files.
+    # Beyond its limits, the parser writes temporary files or refuses the body.
+    no_limit = len(body)
+    one_too_many = MAX_FIELDS + 1
     parser = MultipartParser(
         BytesIO(body),
         boundary,
-        part_limit=MAX_FIELDS + 1,
+        part_limit=one_too_many,
         spool_limit=no_limit,
         memory_limit=no_limit,
     )
     try:
-        parts = list(islice(parser, MAX_FIELDS + 1))
+        parts = list(islice(parser, one_too_many))
     except MultipartError as error:
         raise Malformed(f"The multipart form is malformed: {error.args[0]}.") from None
     if len(parts) > MAX_FIELDS:

@@ -98,7 +98,7 @@ def _refuse_repeated_names(pairs: list[tuple[str, object]]) -> dict[str, object]
     return members
 
 
-# Python converts more than 4,300 digits to a float, but not to an int.
+# Python refuses to convert more than 4,300 digits to an int, but not to a float.
 _decoder = json.JSONDecoder(
     parse_int=float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_names
 )

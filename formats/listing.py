@@ -26,9 +26,9 @@ FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
 _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# Each bookmark of a page allows this many characters of repeated filters in the page's links.
+# In all links of a page, repeated filters have at most this many characters per bookmark.
 _MAX_LINK_CHARACTERS_PER_BOOKMARK = 2_500
-# About this many links of a page have the filter, such as those in the sort menu.
+# A page repeats the filter in about this many links, such as those of the sort menu.
 _USUAL_LINKS = 8
 
 
@@ -179,14 +179,16 @@ def links_to_pages(
     """Return the address of each linked page by relation, such as "next"."""
     if not limit or (offset == 0 and count <= limit):
         return {}
-    last = max(count - 1, 0) // limit * limit
+    last_page = max(count - 1, 0) // limit
+    last_offset = last_page * limit
     links = {"first": f"{address_before_offset}0"}
     if offset > 0:
-        previous = max(min(offset - limit, last), 0)  # `offset` may exceed `count`.
-        links["prev"] = f"{address_before_offset}{previous}"
+        previous_offset = max(offset - limit, 0)
+        previous_offset = min(previous_offset, last_offset)  # `offset` may exceed `count`.
+        links["prev"] = f"{address_before_offset}{previous_offset}"
     if offset + limit < count:
         links["next"] = f"{address_before_offset}{offset + limit}"
-    links["last"] = f"{address_before_offset}{last}"
+    links["last"] = f"{address_before_offset}{last_offset}"
     return links
 
 

@@ -35,7 +35,7 @@ def is_firefox_query(uri: object) -> bool:
     """Return whether the uri is a search of Firefox, such as `place:sort=8`."""
     if not isinstance(uri, str):
         return False
-    return uri.lstrip()[: len("place:")].lower() == "place:"
+    return uri.lstrip().lower().startswith("place:")
 
 
 def write(listing: Listing) -> Iterator[bytes]:

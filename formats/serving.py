@@ -37,7 +37,7 @@ def serve(options: argparse.Namespace) -> int:
 
 def _is_safe_without_token(options: argparse.Namespace, host_name: str) -> bool:
     if options.hosts and options.trusted_proxy:
-        return False  # The proxy may forward requests of other machines.
+        return False  # The proxy may forward requests for all hosts.
     return security.is_loopback(host_name)
 
 

@@ -56,11 +56,7 @@ _Parts = list[str]  # Expat passes a text in several parts.
 class Builder:
     """Builds the folders and entries of a document, with the texts in them.
 
-    For example, with the child tag `title` and the descendant tag `tag`, the entry
-
-        <entry><title>A</title><title>B</title><meta><tag>x</tag><tag>y</tag></meta></entry>
-
-    has the title `A` and the tag `x,y`. Other elements are left out.
+    Other elements are left out.
     """
 
     def __init__(
@@ -72,8 +68,10 @@ class Builder:
     ) -> None:
         self._folder_tag = folder_tag
         self._element_tags = {folder_tag, *entry_tags}
-        self._child_tags = child_tags  # An entry keeps its first text of such a tag.
-        self._descendant_tags = descendant_tags  # An entry joins its texts of such a tag.
+        # An entry keeps the text of its first child with such a tag.
+        self._child_tags = child_tags
+        # An entry joins the texts of all descendants with such a tag.
+        self._descendant_tags = descendant_tags
 
         # The folders and the complete entries. A folder comes before its entries.
         self.elements: list[Element] = []
@@ -81,7 +79,7 @@ class Builder:
 
         document = Element("", line=0, level=0, attributes={})
         self._open_elements = [document]
-        # What is made of each open tag: a folder or an entry, a text, or nothing (None).
+        # For each open tag, its element, the text that it belongs to, or None if left out.
         self._open_tags: list[Element | _Parts | None] = [None]
         self._level = 0
         self._number_of_declarations = 0
@@ -199,14 +197,9 @@ def declared_charset(document: bytes) -> str:
 
 # --- Files with characters that XML excludes ---
 
-# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. Expat gets a placeholder
-# for each, which becomes NUL afterwards. Placeholders in the file itself are escaped for Expat.
-# With P for _PLACEHOLDER and E for _ESCAPE:
-#
-#     in the file    for Expat    in the element
-#     a&#1;b         aPb          a NUL b
-#     aPb            aE1b         aPb
-#     aEb            aE0b         aEb
+# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. Expat gets _PLACEHOLDER
+# (P) in place of each, and `read_elements` replaces P with NUL. If the file itself has a P or an
+# _ESCAPE (E), Expat gets `E1` or `E0`, and `read_elements` undoes this.
 _PLACEHOLDER = "\U0010ffff"
 _ESCAPE = "\U0010fffe"
 # E is escaped before P. In the other order, P would become E1 and then E01.
@@ -238,7 +231,7 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
 
 
 def _without_declaration(text: str) -> str:
-    """Remove the XML declaration, whose charset is not that of the text. Keep its line breaks."""
+    """Remove the XML declaration, because Expat gets UTF-8. Keep line breaks for line numbers."""
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
@@ -273,8 +266,8 @@ def _is_excluded(character: str) -> bool:
 def _remove_placeholders(element: Element) -> None:
     for name, value in element.attributes.items():
         element.attributes[name] = _without_placeholders(value)
-    for parts in element.texts.values():
-        parts[:] = [_without_placeholders("".join(parts))]
+    for tag, parts in element.texts.items():
+        element.texts[tag] = [_without_placeholders("".join(parts))]
 
 
 def _without_placeholders(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Such as `style-0123456789ab.css`. The id of a bookmark has no dot.
+# Such as `style-0123456789ab.css`. Ids have no dot, so they never match.
 FILE_NAME = r"[a-z]+-[0-9a-f]+\.[a-z]+"
 _MEDIA_TYPES = {
     "style.css": "text/css; charset=utf-8",

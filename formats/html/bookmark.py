@@ -20,8 +20,9 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
         return
     values = view.values
     list_query = values.get("_list")
+    is_opened_from_list = list_query is not None
     focus = ""
-    if list_query is not None:
+    if is_opened_from_list:
         focus = "title"
     empty_form = BookmarkForm(list_query=list_query, closes_window=bool(values.get("close")))
     form = empty_form.with_stored_values(entry)
@@ -32,9 +33,9 @@ def write(entry: Entry, view: View) -> Iterator[bytes]:
 
 
 def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool) -> str:
-    """Return the form of a stored bookmark whose uri was sent again, with the other sent values.
+    """Return the form of a stored bookmark whose uri was sent again.
 
-    `is_typed` is False for a description that is text selected on a page.
+    Checkboxes offer the sent title and description. They are checked if the user typed the values.
     """
     date = date_html(entry.bookmark.created)
     notice = (
@@ -55,7 +56,7 @@ def write_existing(entry: Entry, site: Site, sent: BookmarkForm, is_typed: bool)
 
 
 def _with_sent_tags(entry: Entry, sent: BookmarkForm) -> BookmarkForm:
-    """Return the form of a stored bookmark, with the sent tags behind its own."""
+    """Return the form of a stored bookmark, with new sent tags after its own tags."""
     form = sent.with_stored_values(entry)
     known_tags = set(map(fold, entry.bookmark.tags))
     tags = split_tags(form.text("tags"))

@@ -25,8 +25,8 @@ class ChangedBookmarks(msgspec.Struct):
     changed_meanwhile: list[Entry] = []  # Left alone, because another client has changed them.
     # Left alone because of an error. None stands for a missing bookmark.
     failed: list[tuple[Bookmark | None, StorageError]] = []
-    ended_by: StorageError | None = None  # The error after which no bookmark was tried.
-    unknown_count: int = 0  # The number of bookmarks that may be changed or not.
+    ended_by: StorageError | None = None  # After this error, no other bookmark was tried.
+    unknown_count: int = 0  # The number of bookmarks that may or may not be changed.
     left_count: int = 0  # The number of bookmarks that were not tried.
 
     @property

@@ -102,9 +102,10 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
         tags = fields.get("tags", ())
         other_tags = _without_unread(tags)
         texts["tags"] = _as_text(other_tags)
+        has_unread_tag = len(other_tags) < len(tags)
         return cls(
             texts=texts,
-            unread=len(other_tags) < len(tags) or bool(fields.get("unread")),
+            unread=has_unread_tag or bool(fields.get("unread")),
             opened_digests=opened_digests,
             list_query=fields.get("_list"),
             closes_window=bool(fields.get("close")),

@@ -89,9 +89,9 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    if problem.status != 404:
-        # Somebody without a token may get this page, so it must not show the number of unread
-        # bookmarks.
+    may_be_refused = problem.status != 404
+    if may_be_refused:
+        # A refused request of another site must not learn the number of unread bookmarks.
         site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:

@@ -307,7 +307,7 @@ def page_links(
 ) -> str:
     """Return the summary and links to other pages, of `limit` items each.
 
-    If there are no other pages, nothing is shown.
+    If there are no other pages, the element is empty.
     """
     links = links_to_pages(address_before_offset, offset, limit, total)
     html = ""

@@ -43,8 +43,8 @@ def write(listing: Listing) -> Iterator[bytes]:
         frame.begin(_title(listing), listing.site, listing),
         '<div class="columns">\n<main id="main">\n',
         _head(listing),
-        # The bar is before the items, because Enter in a field of the bar presses the first
-        # button of the form, and the buttons of items belong to the same form.
+        # Enter in a field of the bar presses the first button of its form. The buttons of the items
+        # belong to the same form, so they are after the bar.
         bar(listing),
         '<ol class="list">\n',
         *map(items.write, listing.selection.entries),
@@ -189,7 +189,7 @@ def _no_such_page(listing: Listing) -> str:
 
 
 def _tag_link_start(listing: Listing, repeats_filter: bool) -> str:
-    """Return the start of links to tags as HTML, such as `/?q=html&tag=`."""
+    """Return the start of the address of a tag as HTML, such as `/?q=html&tag=`."""
     parameters: Parameters = []
     if repeats_filter:
         parameters = listing.linked_filter + listing.order
@@ -237,7 +237,7 @@ class _ItemWriter:
         if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
-        # A click behind the tags focuses them, because of the tabindex. Then CSS shows all tags.
+        # Because of the tabindex, a click behind the tags focuses them, and then CSS shows all.
         return f'{actions}{host} {date} <span class=tags tabindex=-1>{tags}</span>'
 
     def _host_link(self, bookmark: Bookmark) -> str:
@@ -250,13 +250,17 @@ class _ItemWriter:
         return f'<a href="{address}">{self._escape_and_mark(host)}</a>'
 
     def _tag_links(self, tags: Sequence[str]) -> str:
-        links = []
+        found = ""
+        others = ""
         for tag in tags:
             address = f"{self._tag_link_start}{_quote(tag)}"
-            links.append(f'<a href="{address}">{self._escape_and_mark(tag)}</a> ')
-        # Found tags are first, because small screens do not show all.
-        links.sort(key=lambda link: "<mark>" not in link)
-        return "".join(links)
+            shown = self._escape_and_mark(tag)
+            link = f'<a href="{address}">{shown}</a> '
+            if "<mark>" in shown:
+                found += link
+            else:
+                others += link
+        return found + others  # CSS shows only the tags that fit in the line.
 
 
 def _count_repetitions(entries: Sequence[Entry]) -> int:
@@ -264,7 +268,7 @@ def _count_repetitions(entries: Sequence[Entry]) -> int:
     repetitions = 0
     for entry in entries:
         repetitions += len(entry.bookmark.tags)
-        # The filter in the edit link counts twice, because its encoding is longer there.
+        # The edit link encodes the filter twice, so it is about as long as two copies.
         repetitions += 2
     return repetitions
 
@@ -295,7 +299,7 @@ def _description(description: str, edit_address: str, escape_and_mark: Escape) -
     is_cut = shown != description
     if not is_cut and not _must_collapse(summary):
         return _text_with_links(description, escape_and_mark)
-    # HTML allows no links in <summary>, so the links are below the summary.
+    # Screen readers may present <summary> as one button, so the links are below it.
     links = ""
     for address in _ADDRESS.findall(shown):
         if not address.endswith("…"):  # `cut` may have shortened the last address.

@@ -20,7 +20,7 @@ CHECKED = (
 def select_button(form: str) -> str:
     """Return the control that shows the checkboxes of a form.
 
-    On touch screens, CSS shows them while `selecting` is checked.
+    On touch screens, CSS shows the checkboxes while `selecting` is checked.
     """
     return f"""\
 <label class="select"><input type="checkbox" class="unseen" form="{form}" id="selecting">\
@@ -92,7 +92,7 @@ def retag_menu(listing: Listing) -> str:
 
 
 def _retag_form(listing: Listing, hidden: Parameters, number: str) -> str:
-    labels = {"add": "Add tags", "ask": "Remove tags"}
+    labels = {"add": "Add tags", "ask": "Remove tags"}  # The service asks before removing.
     content = tags_field("list-tags", f"Tags for {number}", placeholder="Separated by commas")
     content += f'<p class="buttons">{buttons(labels)}</p>\n'
     path = f"{listing.site.path}/-/retag"

@@ -7,7 +7,7 @@ from formats.listing import Parameters, Site
 def write_login_page(
     site: Site, target: str, pending_fields: Parameters, error: str = ""
 ) -> bytes:
-    """Return the login page, after which the path `target` is shown, such as `/tags`.
+    """Return the login page. The login leads to the path `target`, such as `/tags`.
 
     `pending_fields` are from a form that the user sent without a login.
     """

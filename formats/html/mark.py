@@ -16,11 +16,12 @@ _ENCODED_OR_CHARACTER = re.compile("(?:%[0-9A-Fa-f]{2})+|.", re.DOTALL)
 
 
 class _FoldedText(NamedTuple):
-    """A folded text, and where its characters come from in the original text."""
+    """A folded text, such as `aex` for the original text `Æx`."""
 
-    text: str  # `aex` for the original `Æx`.
-    starts: Sequence[int]  # 0, 0, 1
-    ends: Sequence[int]  # 1, 1, 2
+    text: str
+    # The place of each folded character in the original: from 0 to 1 for both `a` and `e`.
+    starts: Sequence[int]
+    ends: Sequence[int]
 
 
 def marker(words: Iterable[str]) -> Escape:

@@ -43,7 +43,7 @@ def title_link(bookmark: Bookmark, escape_text: Escape = e) -> str:
 
 
 def uri_html(bookmark: Bookmark) -> str:
-    """Return the uri as text, or "" if it is the title."""
+    """Return the uri without a link, or "" if it is the title."""
     if bookmark.uri == bookmark.title:
         return ""
     uri = e(cut(bookmark.uri, MAX_URI_CHARACTERS))

@@ -45,15 +45,15 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 
 def _write_group(members: Group, site: Site) -> list[str]:
     key = similar_key(members[0].bookmark.uri)
-    suggested = min(members, key=lambda entry: _distance_from_plain(entry.bookmark.uri))
-    plain = _split_at_key(suggested.bookmark.uri, key)
+    suggested = min(members, key=lambda entry: _order_of_suggestion(entry.bookmark.uri))
+    suggested_parts = _split_at_key(suggested.bookmark.uri, key)
     items = []
     for entry in members:
         heading = ""
         if entry is members[0]:
             heading = _group_heading(members, key)
         others = [other.bookmark.id for other in members if other is not entry]
-        address = _address(entry.bookmark.uri, key, plain)
+        address = _address(entry.bookmark.uri, key, suggested_parts)
         is_suggested = entry is suggested
         keep = _keep_button(entry, others, is_suggested, site)
         items.append(_item(entry, heading, address, keep, site))
@@ -97,15 +97,17 @@ def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: 
     return f'{note}<button form="many"{style} {attributes}>Keep this one</button>'
 
 
-def _distance_from_plain(uri: str) -> tuple[bool, int]:
-    """Return a key that is lowest for a short uri with https."""
-    return not uri.lower().startswith("https:"), len(uri)
+def _order_of_suggestion(uri: str) -> tuple[int, int]:
+    """Return a sort key: uris with https are first, and then short uris."""
+    if uri.lower().startswith("https:"):
+        return 0, len(uri)
+    return 1, len(uri)
 
 
 def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     """Return what is before the key, the key, and what is after it.
 
-    The last two are empty if the uri has the key in another spelling only, such as capitals.
+    If the uri spells the key differently, such as in capitals, the last two are empty.
     """
     shown_uri = cut(uri, MAX_URI_CHARACTERS)
     if not key:
@@ -113,21 +115,22 @@ def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
     return shown_uri.partition(key)
 
 
-def _address(uri: str, key: str, plain: tuple[str, str, str]) -> str:
+def _address(uri: str, key: str, suggested_parts: tuple[str, str, str]) -> str:
     """Return a link to a uri, with marks where it differs from the suggested one."""
-    plain_begin, _, plain_end = plain
+    suggested_begin, _, suggested_end = suggested_parts
     begin, common, end = _split_at_key(uri, key)
-    html = e(begin)
     if common:
-        html = _mark_different(begin, plain_begin)
+        html = _mark_different(begin, suggested_begin)
         html += e(common)
-        html += _mark_different(end, plain_end)
+        html += _mark_different(end, suggested_end)
+    else:
+        html = e(begin)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"
 
 
-def _mark_different(text: str, plain: str) -> str:
-    if text in ("", plain):
+def _mark_different(text: str, suggested: str) -> str:
+    if text in ("", suggested):
         return e(text)
     return f"<mark>{e(text)}</mark>"

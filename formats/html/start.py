@@ -6,7 +6,7 @@ from urllib.parse import quote
 from formats.html.frame import e, post_form
 from formats.listing import Site
 
-# If the browser blocks the new window, the script leaves the page. `toWellFormed` replaces half a
+# If the browser blocks the new window, the form replaces the page. `toWellFormed` replaces half a
 # surrogate pair, for which `encodeURIComponent` throws an error.
 _BOOKMARKLET = """
 javascript:(()=>{

@@ -19,7 +19,7 @@ from storage.search import fold_text
 from storage.selection import TagCounts
 
 _KNOWN_PARAMETERS = ("q", "once", "sort")
-# The addresses of the page, below the path of the service, and what the menu calls them.
+# The labels of the menu, by address below the path of the service.
 _VIEWS = {
     "tags": "By name",
     "tags?sort=count": "Most used first",
@@ -143,7 +143,7 @@ def write_question(
     """Return the page that asks whether to merge the old tags of `count` bookmarks into new ones.
 
     Without new tags, the page asks whether to remove the old ones. The service asks again if the
-    number of bookmarks with old and new tags is not `expected_count` any more.
+    number of bookmarks has changed from `expected_count`.
     """
     if new:
         action = "merge"

@@ -1,4 +1,4 @@
-"""The page of recently deleted bookmarks, and the page after some were left in it."""
+"""The page of recently deleted bookmarks, and the report of a failed form."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -104,7 +104,7 @@ class TrashResults(msgspec.Struct):
 
     participle: str  # "put back" or "deleted for good".
     done: list[Any] = []  # What the change of each bookmark has returned.
-    conflicting_ids: list[str] = []  # Bookmarks with the address of a deleted one.
+    conflicting_ids: list[str] = []  # Bookmarks that have the address of a deleted one.
     missing_count: int = 0
     errors: list[StorageError] = []  # Why other bookmarks stay in the trash.
 
