@@ -8,7 +8,7 @@ from storage.index import State
 from storage.store import Store
 from storage.transaction import Transaction
 
-MAX_CHANGES = 200  # Each change opens a file, and a process may often open only 1,024.
+MAX_CHANGES = 200  # Each change opens a file, and 1,024 open files are a usual limit.
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

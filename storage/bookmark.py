@@ -133,7 +133,7 @@ def _check_item(index: int, value: object) -> str:
         if not isinstance(value, str):
             raise _RuleBroken("must contain only strings")
         trimmed = _check_string(value).strip()
-        _check_length(trimmed, MAX_TAG)  # The next function caches what it gets.
+        _check_length(trimmed, MAX_TAG)  # `_check_short_tag` would cache a long text.
         return _check_short_tag(trimmed)
     except _RuleBroken as error:
         raise _RuleBroken(f"{error}: {_show(value)} at index {index}") from None

@@ -99,7 +99,7 @@ def open_file(
 
 
 def close(descriptor: int) -> None:
-    """Close a file that is synced or was only read, so that an error loses nothing."""
+    """Close a file, and ignore errors. A file to keep must be synced before."""
     with suppress(OSError):
         os.close(descriptor)
 
@@ -282,9 +282,9 @@ def file_system(descriptor: int) -> str:
     # A mount point may contain \r, which must not end the line.
     with open("/proc/self/mountinfo", errors="replace", newline="\n") as mounts:
         for line in mounts:
-            # `24 1 8:1 / / rw - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5))
-            mount, _, type_and_source = line.partition(" - ")
-            if mount.split()[0] == mount_id:
+            # Mount 24 of type ext4: `24 1 8:1 / / rw - ext4 /dev/sda1 rw` (proc_pid_mountinfo(5))
+            id_and_options, _, type_and_source = line.partition(" - ")
+            if id_and_options.split()[0] == mount_id:
                 return type_and_source.split()[0]
     return ""
 

@@ -20,7 +20,7 @@ from storage.watch import Event, Watch
 log = logging.getLogger("bookmarks")
 
 RETRY_SECONDS = 1.0  # The pause before unreadable files are read again.
-# For more changes than both limits, building a new index is faster.
+# More changes than both limits take longer than building a new index.
 MIN_CHANGES_TO_REBUILD = 500
 _MIN_SHARE_TO_REBUILD = 1 / 30
 _READ_PROBLEM = "The data folder cannot be read"
@@ -65,8 +65,8 @@ class Follower:
         self._latest_ctime = 0.0
         self._bookmark_files = KnownFiles(self.folders.bookmarks)
         self._tombstone_files = KnownFiles(self.folders.tombstones)
-        # Files that could not be read, by id, the one that failed longest ago first. They are
-        # read again when they change, and after RETRY_SECONDS.
+        # Files that could not be read, by id, oldest failure first. They are read again when
+        # they change, and after RETRY_SECONDS.
         self._unreadable: dict[str, _Failure] = {}
         # Errors by id. Invalid files are read again when they change.
         self._invalid: dict[str, StorageError] = {}
@@ -112,15 +112,14 @@ class Follower:
         """
         if self.watch.may_have_changed():
             return False
-        # The flag must be read after asking for events. Otherwise this thread could find the
-        # flag unset, then `refresh` in another thread could set it and take the events, and
-        # this thread would find no events, although no changed file has been read yet.
+        # Read `_must_compare_files` last. `refresh` in another thread sets this flag and then
+        # takes the events, so the events or the flag show changes that are not read yet.
         return not (self._must_compare_files or self._is_retry_due())
 
     def refresh(self) -> Index:
         """Read all changed files, and return the index."""
         must_compare_files = self._must_compare_files
-        # `read_events` takes the events away. If an error ends this method, the flag stays
+        # `read_events` takes the events away. If an error ends this method, this flag stays
         # set, and the next refresh finds the changes by comparing all files.
         self._must_compare_files = True
         events = self.watch.read_events()
@@ -208,11 +207,11 @@ class Follower:
     def _find_changed_tombstones(self) -> list[str]:
         if self.folders.tombstones.exists():
             return self._tombstone_files.find_changed()
-        # Git removes empty folders, so all tombstones are gone.
+        # The folder is missing, for example because git removes empty folders.
         return list(self._tombstone_files)
 
     def _expect_tombstones(self, events: Sequence[Event]) -> None:
-        """Note the tombstones that events name. Other tombstones are not looked for."""
+        """Note the tombstones that events name. `_read_tombstone` reads only noted ones."""
         for event in events:
             id = id_of(event.file_name)
             if id and event.folder == str(self.folders.tombstones):
@@ -303,7 +302,8 @@ class Follower:
 
     def _note_unreadable(self, id: str, error: StorageError) -> None:
         self._report_new_error(id, error)
-        self._unreadable.pop(id, None)  # Puts the id at the end: the oldest failure is first.
+        # Move the id to the end, after older failures.
+        self._unreadable.pop(id, None)
         self._unreadable[id] = _Failure(error, time.monotonic())
         self._invalid.pop(id, None)
 

@@ -16,7 +16,8 @@ _EPOCH = "1970-01-01T00:00:00Z"
 _VERSION_MODULUS = 1 << 128
 
 
-# gc=False saves work of the garbage collector. eq=False makes `in` fast: it compares objects.
+# gc=False saves work of the garbage collector.
+# eq=False makes `in` compare identities, which is fast.
 class Entry(msgspec.Struct, gc=False, eq=False):
     """A bookmark with derived values."""
 
@@ -290,9 +291,9 @@ def count_tags(
 
 
 def _most_used(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    by_tag = sorted(counts.items())
-    # This keeps the order of tags with equal counts.
-    return sorted(by_tag, key=itemgetter(1), reverse=True)
+    alphabetical = sorted(counts.items())
+    # `sorted` keeps tags with equal counts in alphabetical order.
+    return sorted(alphabetical, key=itemgetter(1), reverse=True)
 
 
 def _spellings(

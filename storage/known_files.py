@@ -26,8 +26,8 @@ class File(NamedTuple):
 class KnownFiles:
     """The files `{id}.json` that have been seen in a folder.
 
-    A file's signature is made of its inode, size and times when the file was last read, or
-    before reading it failed. It is None if the disk could not even return the file's status.
+    A signature is a hash of a file's inode, size and times, taken when the file was read or
+    before reading it failed. It is None if the disk did not return the file's status.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -54,10 +54,10 @@ class KnownFiles:
         """Return a file, or None if it is missing. Raises BadFile or Unavailable."""
         began_ns = time.time_ns()
         signature_before: int | None = _UNKNOWN
-        # The status is needed only if the file stays unreadable.
+        # To save time, ask for the status only if the last attempt failed.
         if id in self._unreadable:
             signature_before = _current_signature(self._path(id))
-        self.expect(id)  # After an error of the whole system, the file must be read again.
+        self.expect(id)  # After an error that is not caught below, read the file again.
         try:
             content, status = files.read(self._path(id))
         except FileNotFoundError:
@@ -79,7 +79,7 @@ class KnownFiles:
     def find_changed(self) -> list[str]:
         """Return the ids of files that are new, changed or gone. Raises OSError."""
         with files.open_folder(self._folder) as descriptor:
-            # Some users may list files, but not open them. This raises PermissionError for them.
+            # Raises PermissionError if this user may list the files, but not open them.
             os.stat(".", dir_fd=descriptor)
             self._expect_new_files(descriptor)
             return [

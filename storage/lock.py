@@ -29,7 +29,7 @@ class OpenFolders:
         """Open the folders. Raises Unavailable."""
         self._path = data
         self._tombstones: int | None = None
-        self._held_lock = ExitStack()  # Closing this unlocks. The folders may stay open.
+        self._held_lock = ExitStack()  # Closing this stack unlocks, but leaves the folders open.
         with files.translate_disk_errors(), ExitStack() as opened:
             try:
                 self.data = opened.enter_context(files.open_folder(data))
@@ -38,7 +38,7 @@ class OpenFolders:
                 )
             except FileNotFoundError:
                 raise Unavailable(files.FOLDER_MISSING_TEXT) from None
-            # `opened` closes the folders after an error above. From here, `__exit__` does.
+            # Without an error, `__exit__` closes the folders instead of `opened`.
             self._descriptors = opened.pop_all()
 
     def __enter__(self) -> "OpenFolders":
@@ -120,8 +120,8 @@ class Lock:
     def hold(self, folders: OpenFolders) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Raises Busy if no thread of this process has held the lock for LOCK_SECONDS. Raises
-        Unavailable if the folder cannot be locked.
+        Raises Busy after LOCK_SECONDS in which no thread of this process got or released the
+        lock. Raises Unavailable if the folder cannot be locked.
         """
         asked_at = time.monotonic()
 
@@ -175,8 +175,8 @@ class _FairLock:
 def _flock_in_turn(folders: OpenFolders, is_timed_out: Callable[[], bool]) -> None:
     """Lock `bookmarks`, and hold a lock on the folder `data` while waiting.
 
-    Only one process at a time waits for `bookmarks`. If all processes did, one that unlocks and
-    asks again at once would often overtake the others.
+    So only one process at a time waits for `bookmarks`. Among several, a process that unlocks
+    and asks again at once would often overtake the others.
     """
     _flock(folders.data, is_timed_out)
     try:

@@ -1,6 +1,6 @@
 """Limit the nesting of JSON before it is decoded."""
 
-MAX_DEPTH = 500  # Fits into the small stacks of threads on Alpine Linux.
+MAX_DEPTH = 500  # Decoding this depth fits into a thread's small stack on Alpine Linux.
 _CHUNK_SIZE = 65_536
 
 
@@ -30,12 +30,12 @@ def outside_strings(document: bytes, wanted: bytes) -> bytes:
     # Splitting a large text at once would take much memory.
     for start in range(0, len(text), _CHUNK_SIZE):
         chunk = text[start : start + _CHUNK_SIZE]
-        parts = chunk.split(b'"')  # Alternately outside and inside strings.
         if is_in_string:
-            outside_parts = parts[1::2]
-        else:
-            outside_parts = parts[::2]
-        outside.append(b"".join(outside_parts))
-        if chunk.count(b'"') % 2 == 1:
-            is_in_string = not is_in_string
+            chunk = b'"' + chunk  # The chunk begins inside a string.
+        parts = chunk.split(b'"')
+        parts_outside = parts[::2]
+        parts_inside = parts[1::2]
+        outside.append(b"".join(parts_outside))
+        # The first part is outside. With equal numbers, the last part is inside.
+        is_in_string = len(parts_inside) == len(parts_outside)
     return b"".join(outside)

@@ -10,8 +10,8 @@ from storage.index import Entry, Index, State
 class PublicFollower:
     """A `Follower` for visitors, who must not learn of private bookmarks or their changes.
 
-    It hides private bookmarks and their tombstones. A change of a private bookmark leaves its
-    `state` as it is.
+    It hides private bookmarks and their tombstones. `state` stays the same when a private
+    bookmark changes.
     """
 
     def __init__(self, follower: Follower) -> None:

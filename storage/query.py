@@ -65,7 +65,10 @@ def require_short(values: Sequence[str]) -> None:
 
 
 def first_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
-    return dict(reversed(parameters))  # dict keeps the last value of a name.
+    values: dict[str, str] = {}
+    for name, value in parameters:
+        values.setdefault(name, value)
+    return values
 
 
 def fold_tags(values: Iterable[str]) -> tuple[str, ...]:

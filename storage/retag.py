@@ -45,7 +45,7 @@ class Retagging(msgspec.Struct, frozen=True, dict=True):
         return {fold_tag(tag) for tag in self.remove}
 
     def apply(self, tags: Sequence[str]) -> list[str]:
-        """Return the changed tags. Added tags come last, unless they rename."""
+        """Return the changed tags. A renamed tag keeps its place; other added tags come last."""
         changed: list[str] = []
         for tag in tags:
             if fold_tag(tag) not in self._removed:

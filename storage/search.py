@@ -264,7 +264,8 @@ def _site_or_date(word: str) -> Term | None:
 def _is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
-    first_day = text + "0000-01-01"[len(text) :]  # `2024-03` becomes `2024-03-01`.
+    missing_parts = 2 - text.count("-")
+    first_day = text + missing_parts * "-01"
     try:
         date.fromisoformat(first_day)
     except ValueError:

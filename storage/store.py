@@ -82,8 +82,8 @@ class Store(Reader):
         If the block fails, nothing is stored. The end raises Busy, Full or Unavailable if
         nothing is stored, or OutcomeUnknown if some changes may be stored.
         """
-        # Read changed files before the lock makes other writers wait. Without inotify, a
-        # refresh compares all files, so only the refresh under the lock is done.
+        # Read changed files before the lock makes other writers wait. Without inotify, each
+        # refresh compares all files, so refresh only under the lock.
         if not self._follower.watch.lacks_inotify:
             self.refresh()
         with self._locked_folders() as folders:
@@ -99,7 +99,7 @@ class Store(Reader):
                 self.trash.expire(folders)
             finally:
                 folders.unlock()  # Other writers need not wait for the sync.
-                # After an error, some changes may be stored, so sync those.
+                # Sync after an error too, because some changes may be stored.
                 transaction.sync()
             transaction.remove_files()
 

@@ -56,7 +56,7 @@ class Transaction:
         self._put_id_by_uri_key: dict[str, str] = {}
         self._put_numbers: set[int] = set()
         self._deleted_by_id: dict[str, Entry] = {}
-        # `publish` syncs these unchanged files, because other programs may not have done it.
+        # `publish` syncs these unchanged files, because their writers may not have synced them.
         self._ids_to_sync: set[str] = set()
 
         # `remove_files` removes these files of deleted bookmarks.

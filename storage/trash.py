@@ -103,8 +103,8 @@ class Trash:
             return
         last_sort_key = expired[-1].sort_key
         count = _count_up_to(last_sort_key, tombstones)
-        # Files that cannot be removed are skipped until the service is restarted, so that
-        # not every write tries again.
+        # Note these files as tried, even if removing them fails below. Otherwise each later
+        # write would try again.
         self._progress = _Progress(count, last_sort_key)
         ids = [entry.tombstone.id for entry in expired]
         try:

@@ -4,6 +4,7 @@ import random
 import time
 
 _CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
+_DIGITS = 13  # Of 5 bits each, for 64 bits.
 _MS_FROM_1970_TO_2020 = 1_577_836_800_000
 
 
@@ -18,17 +19,20 @@ class Minter:
 
     def mint(self) -> str:
         milliseconds = int(time.time() * 1000) - _MS_FROM_1970_TO_2020
-        if milliseconds <= 0:  # Some clocks start in 1970.
+        if milliseconds <= 0:  # A clock that is not set may show 1970.
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
         if number <= self._last_number:
-            # Ids of the same millisecond must ascend. The sizes of the steps differ so much that
-            # visitors cannot tell one step from two, with the id of a private bookmark between.
+            # Ids of the same millisecond must ascend. The steps differ widely, so that a gap
+            # does not show visitors whether a private bookmark has an id in it.
             number = self._last_number + int(32 * random.paretovariate(0.7))
         self._last_number = number
         return _to_base32(number)
 
 
 def _to_base32(number: int) -> str:
-    digits = [_CROCKFORD_BASE32[number >> shift & 31] for shift in range(60, -1, -5)]
-    return "".join(digits)
+    digits = ""
+    for _ in range(_DIGITS):
+        number, value = divmod(number, 32)
+        digits = _CROCKFORD_BASE32[value] + digits
+    return digits

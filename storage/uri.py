@@ -110,9 +110,10 @@ def _remove_dot_segments(path: str) -> str:
     result: list[str] = []
     for segment in segments:
         if segment == "..":
-            del result[-1:]
+            if result:
+                result.pop()
         elif segment != ".":
             result.append(segment)
-    if segments[-1] in (".", ".."):  # The path ends in a folder.
+    if segments[-1] in (".", ".."):  # `/a/b/..` becomes `/a/`.
         result.append("")
     return "/" + "/".join(result)

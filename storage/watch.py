@@ -138,7 +138,7 @@ class Watch:
             if not reports_all_changes(folder, self._one_machine):
                 return  # Without `_inotify`, callers of `read_events` compare all files.
         self._inotify = INotify(nonblocking=True)
-        # Without this, Python would warn of an open file when the watch is freed.
+        # Close inotify when the watch is freed. Otherwise Python would warn of an open file.
         self._close_inotify = weakref.finalize(self, self._inotify.close)
         for folder in existing:
             descriptor = self._inotify.add_watch(folder, _FOLDER_EVENTS)
