@@ -1,6 +1,7 @@
 """Write and read XML."""
 
 import re
+import secrets
 import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ class Builder:
 
         document = Element("", line=0, level=0, attributes={})
         self._open_elements = [document]
-        # For each open tag, its element, the text that it belongs to, or None if left out.
+        # What each open tag begins: a folder or an entry, a text, or nothing of interest (None).
         self._open_tags: list[Element | _Parts | None] = [None]
         self._level = 0
         self._number_of_declarations = 0
@@ -197,13 +198,11 @@ def declared_charset(document: bytes) -> str:
 
 # --- Files with characters that XML excludes ---
 
-# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. Expat gets _PLACEHOLDER
-# (P) in place of each, and `read_elements` replaces P with NUL. If the file itself has a P or an
-# _ESCAPE (E), Expat gets `E1` or `E0`, and `read_elements` undoes this.
-_PLACEHOLDER = "\U0010ffff"
-_ESCAPE = "\U0010fffe"
-# E is escaped before P. In the other order, P would become E1 and then E01.
-_ESCAPED_BY_CHARACTER = {_ESCAPE: f"{_ESCAPE}0", _PLACEHOLDER: f"{_ESCAPE}1"}
+# Expat refuses characters that XML excludes, such as U+0001 or `&#1;`. Expat gets a placeholder
+# for each, and `read_elements` replaces the placeholders with NUL. The placeholder is a random
+# private character, so that hardly any file has it.
+_FIRST_PRIVATE = 0x100000
+_NUMBER_OF_PRIVATE = 0xFFFE
 _REFERENCE = re.compile("&#(?:[xX]([0-9a-fA-F]{1,6})|([0-9]{1,7}));")
 
 
@@ -214,7 +213,8 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
     yielded the entries before the error.
     """
     text = _without_declaration(decode(data, declared_charset(data)))
-    text_for_expat = _insert_placeholders(text)
+    placeholder = chr(_FIRST_PRIVATE + secrets.randbelow(_NUMBER_OF_PRIVATE))
+    text_for_expat = _insert_placeholders(text, placeholder)
     error = None
     try:
         parse(text_for_expat.encode(), builder)
@@ -224,7 +224,7 @@ def read_elements(data: bytes, builder: Builder, roots: Collection[str]) -> Iter
         raise Malformed(f"Its root element must be {' or '.join(roots)}.")
     for element in builder.elements:
         if text_for_expat != text:
-            _remove_placeholders(element)
+            _remove_placeholders(element, placeholder)
         yield element
     if error:
         raise error
@@ -235,43 +235,30 @@ def _without_declaration(text: str) -> str:
     return _DECLARATION.sub(lambda declaration: "\n" * declaration[0].count("\n"), text, count=1)
 
 
-def _insert_placeholders(text: str) -> str:
-    for character, escaped in _ESCAPED_BY_CHARACTER.items():
-        text = text.replace(character, escaped)
-    text = replace_invalid_xml_chars(text, _PLACEHOLDER)
-    return _REFERENCE.sub(_replace_reference, text)
+def _insert_placeholders(text: str, placeholder: str) -> str:
+    def replace_excluded(reference: re.Match[str]) -> str:
+        if _is_to_excluded_character(reference):
+            return placeholder
+        return reference[0]
+
+    text = replace_invalid_xml_chars(text, placeholder)
+    return _REFERENCE.sub(replace_excluded, text)
 
 
-def _replace_reference(reference: re.Match[str]) -> str:
-    """Replace a reference to an excluded or escaped character. Keep others, such as `&#65;`."""
+def _is_to_excluded_character(reference: re.Match[str]) -> bool:
     hexadecimal, decimal = reference.groups()
     if decimal:
         number = int(decimal)
     else:
         number = int(hexadecimal, 16)
     if number > sys.maxunicode:
-        return _PLACEHOLDER
-    character = chr(number)
-    if character in _ESCAPED_BY_CHARACTER:
-        return _ESCAPED_BY_CHARACTER[character]
-    if _is_excluded(character):
-        return _PLACEHOLDER
-    return reference[0]
+        return True
+    return replace_invalid_xml_chars(chr(number)) != chr(number)
 
 
-def _is_excluded(character: str) -> bool:
-    return replace_invalid_xml_chars(character) != character
-
-
-def _remove_placeholders(element: Element) -> None:
+def _remove_placeholders(element: Element, placeholder: str) -> None:
     for name, value in element.attributes.items():
-        element.attributes[name] = _without_placeholders(value)
+        element.attributes[name] = value.replace(placeholder, "\0")
     for tag, parts in element.texts.items():
-        element.texts[tag] = [_without_placeholders("".join(parts))]
-
-
-def _without_placeholders(text: str) -> str:
-    text = text.replace(_PLACEHOLDER, "\0")
-    for character, escaped in reversed(_ESCAPED_BY_CHARACTER.items()):
-        text = text.replace(escaped, character)
-    return text
+        text = "".join(parts)
+        element.texts[tag] = [text.replace(placeholder, "\0")]

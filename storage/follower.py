@@ -119,8 +119,8 @@ class Follower:
     def refresh(self) -> Index:
         """Read all changed files, and return the index."""
         must_compare_files = self._must_compare_files
-        # `read_events` takes the events away. If an error ends this method, this flag stays
-        # set, and the next refresh finds the changes by comparing all files.
+        # If an error ends this method after `read_events`, the events are lost. Then this flag
+        # stays set, and the next refresh finds the changes by comparing all files.
         self._must_compare_files = True
         events = self.watch.read_events()
         if self.folder_identity != self.watch.first_folder_identity:
@@ -136,7 +136,7 @@ class Follower:
         return self.index
 
     def refresh_bookmark(self, id: str) -> None:
-        """Read the files of at least this id if they have changed."""
+        """Read the changed files of this id, and maybe other changed files."""
         if self.watch.lacks_inotify:
             self.read_again(id)  # `refresh` would compare all files.
         else:
@@ -183,9 +183,9 @@ class Follower:
         return bool(failures) and failures[0].is_retry_due()
 
     def _note_ctimes_of_folders(self) -> None:
-        """Let `state` follow the ctimes of the folders. Call this before reading files.
+        """Note the latest change of the folders for `state`, before files are read.
 
-        A change while files are read gives a folder a later ctime, which the next call notes.
+        The next call notes changes that are made while files are read.
         """
         bookmarks, tombstones = self.folders
         with files.translate_disk_errors(_READ_PROBLEM):

@@ -63,7 +63,7 @@ class Transaction:
         self._ids_to_erase: list[str] = []  # The client learns of an error.
         self._ids_to_clean_up: list[str] = []  # Errors are only logged.
 
-        # `sync` syncs each open folder that has changed, and one of its changed files.
+        # Descriptors of the changed folders, each with one of a changed file in it, for `sync`.
         self._file_by_folder_to_sync: dict[int, int] = {}
         self._has_published = False
 

@@ -23,8 +23,8 @@ class Minter:
             return _to_base32(random.getrandbits(64))
         number = milliseconds << 22 | random.getrandbits(22)
         if number <= self._last_number:
-            # Ids of the same millisecond must ascend. The steps differ widely, so that a gap
-            # does not show visitors whether a private bookmark has an id in it.
+            # Ids of the same millisecond must ascend. If all steps were 1, a step of 2 would
+            # show visitors that there is a private bookmark. So the steps differ widely.
             number = self._last_number + int(32 * random.paretovariate(0.7))
         self._last_number = number
         return _to_base32(number)

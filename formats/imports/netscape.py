@@ -170,7 +170,7 @@ class _Reader:
 
 
 def _convert_dates(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Convert dates to RFC 3339, even numbers that are implausible dates."""
+    """Convert dates to RFC 3339, implausible ones too."""
     converted = {}
     for name in ("add_date", "last_modified"):
         converted[name] = parse_date(attributes.get(name, "")) or ""
