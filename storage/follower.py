@@ -112,8 +112,8 @@ class Follower:
         """
         if self.watch.may_have_changed():
             return False
-        # Read `_must_compare_files` last. `refresh` in another thread sets this flag and then
-        # takes the events, so the events or the flag show changes that are not read yet.
+        # Read the flag after asking for events. While `refresh` in another thread reads changes,
+        # it has taken their events, but has set the flag before.
         return not (self._must_compare_files or self._is_retry_due())
 
     def refresh(self) -> Index:
@@ -183,9 +183,9 @@ class Follower:
         return bool(failures) and failures[0].is_retry_due()
 
     def _note_ctimes_of_folders(self) -> None:
-        """Note the latest change of the folders for `state`, before files are read.
+        """Note when the folders have changed last. Call this before reading files.
 
-        The next call notes changes that are made while files are read.
+        Otherwise `state` would claim changes that were made after a file was read.
         """
         bookmarks, tombstones = self.folders
         with files.translate_disk_errors(_READ_PROBLEM):

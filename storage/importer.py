@@ -105,8 +105,9 @@ class Importer:
         """Import entries until MAX_ENTRIES_WITHOUT_BOOKMARK of them are ignored or skipped."""
         for batch in split(entries):
             count = self.report.ignored + self.report.skipped
-            is_end_of_file = batch[0].skip_reason == NOT_READ  # Readers yield counts last.
-            if count >= MAX_ENTRIES_WITHOUT_BOOKMARK and not is_end_of_file:
+            # The last entries of a file are counts of unused values.
+            has_only_counts = batch[0].skip_reason == NOT_READ
+            if count >= MAX_ENTRIES_WITHOUT_BOOKMARK and not has_only_counts:
                 self._report_skipped(ImportedEntry(place=0, fields={}), _TOO_MANY_TEXT)
                 break
             self.import_batch(batch)

@@ -38,7 +38,7 @@ class OpenFolders:
                 )
             except FileNotFoundError:
                 raise Unavailable(files.FOLDER_MISSING_TEXT) from None
-            # Without an error, `__exit__` closes the folders instead of `opened`.
+            # From here on, `opened` closes nothing. `__exit__` closes the folders.
             self._descriptors = opened.pop_all()
 
     def __enter__(self) -> "OpenFolders":

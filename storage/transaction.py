@@ -63,7 +63,8 @@ class Transaction:
         self._ids_to_erase: list[str] = []  # The client learns of an error.
         self._ids_to_clean_up: list[str] = []  # Errors are only logged.
 
-        # Descriptors of the changed folders, each with one of a changed file in it, for `sync`.
+        # `sync` syncs each changed folder, and then one changed file of it. These descriptors
+        # of files are by the descriptor of their folder.
         self._file_by_folder_to_sync: dict[int, int] = {}
         self._has_published = False
 

@@ -89,9 +89,9 @@ class Problem:
 
 
 def write_problem(problem: Problem, site: Site) -> bytes:
-    may_be_refused = problem.status != 404
-    if may_be_refused:
-        # A refused request of another site must not learn the number of unread bookmarks.
+    if problem.status != 404:
+        # The service may respond so before it checks the token, so the page must not show how
+        # many bookmarks are unread.
         site = replace(site, count_unread=lambda: 0)
     main = problem_html(problem)
     if problem.deleted and not site.is_visitor:

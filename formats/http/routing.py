@@ -58,8 +58,10 @@ class Service:
 
     @property
     def store(self) -> Store:
-        """The store or, for visitors, a `Reader` of the public bookmarks."""
-        # The handlers for visitors use only methods of `Reader`.
+        """The store. For visitors, it is only a `Reader` of the public bookmarks.
+
+        Visitors reach no handler that needs more than a `Reader`.
+        """
         return cast(Store, self.cache.store)
 
     def site(self, request: Request) -> Site:

@@ -36,7 +36,7 @@ def change_list(service: Service, request: Request, fields: Fields) -> Response:
     """POST /-/retag: add or remove tags on all bookmarks of a list, or ask before removing."""
     retagging = _read_retagging(fields)
     entries = service.store.select(retagging.query).entries
-    # If `require_expected` raises, the form is shown again with the current number.
+    # If the next line raises an error, `form_handler` shows the form again with this number.
     fields["expected"] = str(len(entries))
     retagging.require_expected(len(entries))
     site = service.site(request)

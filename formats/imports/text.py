@@ -64,7 +64,8 @@ def _numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(io.StringIO(text), 1):
         line = line.strip()
         if line:
-            # A search in megabytes would block other threads. `_entries_of_line` skips a cut line.
+            # Cut long lines, because a regular expression would search them for a long time while
+            # other threads wait. `_entries_of_line` skips lines of more than MAX_ENTRY characters.
             yield number, line[: MAX_ENTRY + 1]
 
 
