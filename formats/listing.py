@@ -26,7 +26,8 @@ FEED_PARAMETERS = ("tag", "q", "format", *_RANGE_PARAMETERS)
 _LIST_PARAMETERS = ("tag", "q", "uri", "sort", "format")
 _LIST_QUERY_PARAMETERS = ("tag", "q", "sort", *_RANGE_PARAMETERS)
 
-# In all links of a page, repeated filters have at most this many characters per bookmark.
+# In each group of links of a page, repeated filters have at most this many characters for each
+# bookmark.
 _MAX_LINK_CHARACTERS_PER_BOOKMARK = 2_500
 # A page repeats the filter in about this many links, such as those of the sort menu.
 _USUAL_LINKS = 8

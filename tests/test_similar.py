@@ -77,6 +77,8 @@ def test_only_what_differs_in_a_group_is_marked(app, add):
     add("https://a.example/x")
     add("https://a.example/x/")
     add("HTTPS://A.example:443/x?utm_source=y")
+    add("https://B.example/x")  # It is suggested, but spells the host differently.
+    add("https://b.example/x/")
     page = app.get("/-/similar", headers=PAGE, status=200).html
     assert [mark.text for mark in page.select(".list mark")] == ["/"]
 

@@ -254,7 +254,7 @@ def test_a_bookmark_that_would_have_too_many_tags_fails_alone(app, add, tags_of)
     response = app.post("/-/retag", form, status=303)
     assert response.location == "http://localhost/?tag=a&changed=0&failed=1"
     page = app.post("/-/tags", {"tag": " ", "tags": "kept"}, headers=PAGE, status=422)
-    assert "No tag is checked: check some in the list" in page.html.main.text
+    assert "No tag is checked: go back, and check some" in page.html.main.text
     assert page.forms[1]["tags"].value == "kept"
     response = app.post("/-/tags", {"tag": "none", "tags": "new"}, headers=PAGE, status=303)
     assert response.location == "http://localhost/tags?changed=0"

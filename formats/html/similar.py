@@ -117,14 +117,13 @@ def _split_at_key(uri: str, key: str) -> tuple[str, str, str]:
 
 def _address(uri: str, key: str, suggested_parts: tuple[str, str, str]) -> str:
     """Return a link to a uri, with marks where it differs from the suggested one."""
-    suggested_begin, _, suggested_end = suggested_parts
+    suggested_begin, suggested_common, suggested_end = suggested_parts
     begin, common, end = _split_at_key(uri, key)
-    if common:
+    html = e(begin + common + end)
+    if common and suggested_common:
         html = _mark_different(begin, suggested_begin)
         html += e(common)
         html += _mark_different(end, suggested_end)
-    else:
-        html = e(begin)
     if may_be_linked(uri):
         return f'<a href="{e(uri)}">{html}</a>'
     return f"<span>{html}</span>"

@@ -23,7 +23,7 @@ from storage.retag import RetagReport
 
 log = logging.getLogger("bookmarks")
 _MAX_LOGGED_CHARACTERS = 200
-_RETRY_SECONDS = "5"
+RETRY_SECONDS = "5"
 
 PROBLEM_JSON = "application/problem+json"
 _PROBLEM_DOCUMENT = Format("problem", PROBLEM_JSON, aliases=("application/json",))
@@ -76,7 +76,7 @@ def problem_of(request: Request, error: Exception, site: Site) -> Problem:
         return _log_internal_error(request)
     problem = Problem(status, str(error))
     if status == 503:
-        problem.headers["Retry-After"] = _RETRY_SECONDS
+        problem.headers["Retry-After"] = RETRY_SECONDS
     match error:
         case errors.Invalid():
             problem.errors = error.errors

@@ -121,7 +121,8 @@ class AccessControl:
         if not fetch_site and origin is not None:
             # Over plain http, browsers send only Origin.
             return origin not in _own_origins(request.host_url, self.base_url)
-        # No header names the page. A browser may add the cookie to a form of another site.
+        # No header shows which page has sent the request. A browser may add the cookie to a form of
+        # another site.
         return credentials == "cookie"
 
     def _is_open_to_visitors(self, environ: WSGIEnvironment, credentials: Credentials) -> bool:

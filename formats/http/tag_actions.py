@@ -79,7 +79,7 @@ def change_tags(service: Service, request: Request, fields: Fields) -> Response:
     new = _read_new_tags(fields)
     sent = [tag for tag in fields.get("tag", []) if tag.strip()]
     if not sent:
-        raise Invalid([("No tag", "is checked: check some in the list")])
+        raise Invalid([("No tag", "is checked: go back, and check some")])
     old = [tag for tag, _ in _count_bookmarks(service.store, sent)]
     if not old:
         return see_other(f"{site.url}/tags?changed=0")

@@ -9,7 +9,7 @@ from webob import Request
 from formats.html.refused_form import write_not_done
 from formats.html.trash import PAGE_SIZE, TrashResults, write_not_all_done, write_trash
 from formats.http.form_handler import Fields, checked_ids, form_handler, respond_page
-from formats.http.problems import Unfinished
+from formats.http.problems import RETRY_SECONDS, Unfinished
 from formats.http.request import query_parameters
 from formats.http.response import Response, see_other
 from formats.http.routing import Service
@@ -90,9 +90,11 @@ def _respond_not_all_done(service: Service, site: Site, results: TrashResults) -
     page = write_not_all_done(results, conflicting, site)
     if results.done:
         return respond_page(page)
-    if results.errors:
-        return respond_page(page, "503 Service Unavailable")
-    return respond_page(page, "409 Conflict")
+    if not results.errors:
+        return respond_page(page, "409 Conflict")
+    response = respond_page(page, "503 Service Unavailable")
+    response.headers["Retry-After"] = RETRY_SECONDS
+    return response
 
 
 def _chosen_ids(fields: Fields) -> list[str]:

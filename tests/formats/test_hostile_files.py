@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from formats.imports import FILE_READERS, read_entries
 from formats.imports.detect import detect_format
-from formats.imports.entry import ImportedEntry
+from formats.imports.entry import ImportedEntry, note_of_unused_values
 from storage.bookmark import clean
 from storage.errors import Invalid, Malformed
 from storage.importer import NOT_READ, Importer
@@ -111,9 +111,13 @@ def test_entries_without_a_bookmark_are_limited(
 ):
     monkeypatch.setattr("storage.importer.MAX_ENTRIES_WITHOUT_BOOKMARK", 1_000)
     data = beginning + worthless * 5_000
-    report = Importer(Store(tmp_path)).import_all(read_entries(data.encode(), format, ""))
+    importer = Importer(Store(tmp_path))
+    report = importer.import_all(read_entries(data.encode(), format, ""))
     assert report.created == 1 and report.skipped + report.ignored <= 1_200
     assert report.entries[-1].reason.startswith("The rest of the request is not read")
+    assert report.not_read == {}
+    notes = [note_of_unused_values({"icon": 1})]
+    assert importer.import_all(notes).not_read == {"icon": 1}
 
 
 @pytest.mark.parametrize("format, field, document", [

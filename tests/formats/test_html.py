@@ -339,6 +339,9 @@ def test_of_several_some_are_put_back_and_the_others_are_named(app, add, data):
     page = app.post("/-/trash", chosen, headers=PAGE, status=200)
     assert page.html.h1.text == "1 bookmark deleted for good"
     assert "Not deleted for good: The file of bookmark a3 cannot be" in page.html.main.text
+    assert "any more" not in page.html.main.text
+    page = app.post("/-/restore", {"selected": "a3"}, headers=PAGE, status=503)
+    assert page.html.h1.text == "Not put back" and int(page.headers["Retry-After"]) > 0
     assert (data / "bookmarks" / "a3.json").read_text() == "{broken}"
 
 

@@ -283,13 +283,14 @@ def test_each_member_with_values_that_is_not_read_is_named_with_their_number():
     assert not_read([own]) == {}
     entry = {"url": "a:1", "link": "a:2", "address": "a:1", "title": "T", "name": "N"}
     assert not_read([entry]) == {"link": 1, "name": 1}
-    known = {"url": "a:b", "read": None, "is_read": 1, "starred": "No", "shared": True}
+    known = {"url": "a:b", "read": [], "is_read": 1, "starred": "No", "shared": True}
     states = {"unread": "maybe", "shared": ["bob"], "location": "Berlin"}
     assert not_read([known | states]) == dict.fromkeys(states, 1)
     inner = {"type": "link", "url": "a:1", "author": "X", "image": None}
     assert not_read([{"title": "T", "content": inner}]) == {"content.author": 1}
-    folder = {"title": "A", "color": "red", "description": "D", "starred": True, "children": []}
-    unread = dict.fromkeys(("checksum", "color", "description", "starred"), 1)
+    folder = {"title": "A", "name": "B", "color": "red", "description": "D", "starred": True}
+    folder["children"] = []
+    unread = dict.fromkeys(("checksum", "color", "description", "name", "starred"), 1)
     assert not_read({"children": [folder], "checksum": "x"}) == unread
     empty = {"type": "folder", "title": "A", "color": "red"}
     assert not_read({"children": [empty]}) == {"color": 1}
