@@ -237,7 +237,7 @@ def _without_declaration(text: str) -> str:
 
 def _insert_placeholders(text: str, placeholder: str) -> str:
     def replace_excluded(reference: re.Match[str]) -> str:
-        if _is_to_excluded_character(reference):
+        if _names_excluded_character(reference):
             return placeholder
         return reference[0]
 
@@ -245,7 +245,7 @@ def _insert_placeholders(text: str, placeholder: str) -> str:
     return _REFERENCE.sub(replace_excluded, text)
 
 
-def _is_to_excluded_character(reference: re.Match[str]) -> bool:
+def _names_excluded_character(reference: re.Match[str]) -> bool:
     hexadecimal, decimal = reference.groups()
     if decimal:
         number = int(decimal)

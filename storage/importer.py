@@ -21,7 +21,7 @@ from storage.lenient import clean_leniently
 from storage.store import Store
 from storage.transaction import Transaction
 
-MAX_ENTRIES_WITHOUT_BOOKMARK = 100_000  # So many wrong uris take up to 6 seconds.
+MAX_ENTRIES_WITHOUT_BOOKMARK = 100_000  # Refusing 100,000 wrong uris takes up to 6 seconds.
 MAX_REPORTED_ENTRIES = 10_000
 MAX_VALUE_LENGTH = 200
 MAX_PATH_LENGTH = 1_000

@@ -104,7 +104,13 @@ def clean_retagging(values: Mapping[str, object]) -> Retagging:
     remove = members.get("remove", ())
     add = members.get("add", ())
     is_renaming = len(remove) == len(add) == 1
-    return Retagging(query, remove, add, members.get("expected"), is_renaming)
+    return Retagging(
+        query,
+        remove=remove,
+        add=add,
+        expected=members.get("expected"),
+        is_renaming=is_renaming,
+    )
 
 
 def _parse_member(name: str, value: object) -> object:
@@ -166,8 +172,12 @@ def retag(
 def replace_tags(store: Store, tags: Sequence[str], new: Sequence[str]) -> RetagReport:
     """Replace the tags on all bookmarks. Raises Unavailable if they cannot be selected."""
     has_any = AnyOf(tuple(Tag(normalize_and_fold_tag(tag)) for tag in tags))
-    is_renaming = len(new) == 1
-    retagging = Retagging(Query(search=has_any), tuple(tags), tuple(new), None, is_renaming)
+    retagging = Retagging(
+        Query(search=has_any),
+        remove=tuple(tags),
+        add=tuple(new),
+        is_renaming=len(new) == 1,
+    )
     return retag(store, retagging, select_with_any(store, tags))
 
 

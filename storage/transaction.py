@@ -63,8 +63,8 @@ class Transaction:
         self._ids_to_erase: list[str] = []  # The client learns of an error.
         self._ids_to_clean_up: list[str] = []  # Errors are only logged.
 
-        # `sync` syncs each changed folder, and then one changed file of it. These descriptors
-        # of files are by the descriptor of their folder.
+        # `sync` syncs each changed folder, and then one changed file of it. The keys are the
+        # descriptors of the folders, and the values those of the files.
         self._file_by_folder_to_sync: dict[int, int] = {}
         self._has_published = False
 

@@ -23,7 +23,7 @@ class ChangedBookmarks(msgspec.Struct):
     can_be_restored: bool = True
     done: list[Bookmark] = []  # The values before the change.
     changed_meanwhile: list[Entry] = []  # Left alone, because another client has changed them.
-    # Left alone because of an error. None stands for a missing bookmark.
+    # Left alone because of an error. None stands for a bookmark that is missing or unreadable.
     failed: list[tuple[Bookmark | None, StorageError]] = []
     ended_by: StorageError | None = None  # After this error, no other bookmark was tried.
     unknown_count: int = 0  # The number of bookmarks that may or may not be changed.
