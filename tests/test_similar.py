@@ -47,13 +47,13 @@ def test_one_of_a_group_is_kept_with_the_tags_of_the_others(app, add):
     kept = add("https://a.example/", tags=["y"])["id"]
     third = add("https://www.a.example/", tags=["Z"])["id"]
     (heading,) = app.get("/-/similar", headers=PAGE, status=200).html.select(".list .hint")
-    assert heading.text == "3 bookmarks of a.example"
+    assert heading.text == "3 bookmarks for a.example"
     page = app.get("/-/similar", headers=PAGE)
     assert page.text.count(">Keep this one<") == 3
     suggested = [item["id"] for item in page.html.select(".list li") if "Suggested" in item.text]
     assert suggested == [f"b-{kept}"]  # The shortest address with https.
     marks = [[mark.text for mark in item.select("mark")] for item in page.html.select(".list li")]
-    assert marks == [["http://"], [], ["https://www."]]
+    assert marks == [[], ["https://www."], ["http://"]]
     page = app.post(*keep(app, kept), headers=PAGE, status=200)
     assert "2 bookmarks deleted" in page.text
     (left,) = app.get("/").json
@@ -88,7 +88,7 @@ def test_addresses_of_which_nothing_is_left_to_compare_are_shown(app, add, uris)
     for uri in uris:
         add(uri)
     page = app.get("/-/similar", headers=PAGE, status=200).html
-    assert [link.text for link in page.select(".list h2")] == list(uris)
+    assert {link.text for link in page.select(".list h2")} == set(uris)
 
 
 @pytest.mark.parametrize("others", ["", "KEPT", " ".join(f"a{n}" for n in range(60))])

@@ -69,7 +69,7 @@ def test_many_tags_are_pages_with_links_that_keep_the_filter(app):
 
 def test_the_format_of_the_tags_is_negotiated(app):
     assert app.get("/tags", status=200).content_type == "application/json"
-    assert "0 tags" in app.get("/tags?format=html", status=200)
+    assert "No bookmark has a tag yet" in app.get("/tags?format=html", status=200)
     assert app.get("/tags?format=json", headers=PAGE, status=200).content_type == "application/json"
     app.get("/tags?format=csv", status=400)
     app.get("/tags.json", headers=PAGE, status=406)

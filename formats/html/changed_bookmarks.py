@@ -8,7 +8,7 @@ from formats.html import frame
 from formats.html.editor import shown_version, values_html
 from formats.html.error_page import people_detail
 from formats.html.frame import cut, e
-from formats.html.parts import MAX_TITLE_CHARACTERS, host_html, page_link
+from formats.html.parts import MAX_TITLE_CHARACTERS, page_link
 from formats.html.trash import trash_link
 from formats.listing import Site
 from storage.bookmark import Bookmark
@@ -89,8 +89,7 @@ def _title_or_number(deleted: Sequence[Bookmark]) -> str:
         return f"<strong>{frame.number_of_bookmarks(len(deleted))}</strong>"
     (bookmark,) = deleted
     title = cut(bookmark.title, MAX_TITLE_CHARACTERS)
-    host = host_html(bookmark.uri)
-    return f"<strong><bdi>{e(title)}</bdi></strong> {host}"
+    return f"<strong><bdi>{e(title)}</bdi></strong>"
 
 
 def _changed_meanwhile_html(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from formats.html.frame import Note, cut, e, field_note, link_button, post_form, submit_button
 from formats.html.parts import host_html
-from formats.listing import Site, list_address
+from formats.listing import Parameters, Site, list_address
 from storage.bookmark import (
     WRITABLE_FIELDS,
     Bookmark,
@@ -113,6 +113,15 @@ class BookmarkForm(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, name: str) -> str:
         return self.texts.get(name, "")
+
+    def origin(self) -> Parameters:
+        """Return parameters that say where the form was opened."""
+        parameters: Parameters = []
+        if self.list_query is not None:
+            parameters.append(("_list", self.list_query))
+        if self.closes_window:
+            parameters.append(("close", "1"))
+        return parameters
 
     def with_texts(self, texts: Mapping[str, str], unread: bool) -> "BookmarkForm":
         return replace(self, texts={**self.texts, **texts}, unread=unread)
@@ -220,11 +229,10 @@ def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) ->
         path = f"{site.path}/-/edit/{form.id}"
     else:
         path = f"{site.path}/-/add"
-    close = "1" if form.closes_window else ""
-    hidden = [("_opened", form.opened_digests), ("close", close), ("_list", form.list_query)]
-    links = f"{parts.link_beside_save} {_cancel_link(site, form)}"
+    hidden = [("_opened", form.opened_digests), *form.origin()]
+    link = parts.link_beside_save or _cancel_link(site, form)
     content = _fields_html(site, form, parts)
-    content += submit_button(parts.save_label, links)
+    content += submit_button(parts.save_label, link)
     # `autocomplete="off"` keeps browsers from restoring old texts on reload.
     return post_form(path, hidden, content, attributes='class="editor" autocomplete="off"')
 
@@ -233,16 +241,13 @@ def _fields_html(site: Site, form: BookmarkForm, parts: FormParts) -> str:
     html = ""
     for name in LABELS:
         note = parts.notes.get(name)
-        below = _tag_checkboxes(site, form) if name == "tags" else ""
-        html += _field(name, form.text(name), note, name == parts.focus, below)
-        html += parts.offers.get(name, "")
+        below = parts.offers.get(name, "")
         if name == "tags":
-            html += _unread_checkbox(form)
+            below += _tag_checkboxes(site, form)
+        if name == "description":
+            below += _checkbox("unread", "1", "Read later", form.unread)
+        html += _field(name, form.text(name), note, name == parts.focus, below)
     return html
-
-
-def _unread_checkbox(form: BookmarkForm) -> str:
-    return _checkbox("unread", "1", "Read later", form.unread)
 
 
 def _checkbox(name: str, value: str, label: str, is_checked: bool) -> str:
@@ -301,12 +306,11 @@ def _tag_checkboxes(site: Site, form: BookmarkForm) -> str:
 
 
 def title_offer(title: str, is_checked: bool) -> str:
-    return _checkbox("_title", title, f"Use the title {_quoted(title)}", is_checked)
+    return _checkbox("_title", title, f"Use {_quoted(title)}", is_checked)
 
 
 def quote_offer(description: str, is_checked: bool) -> str:
-    label = f"Add {_quoted(description)} to the description"
-    return _checkbox("_quote", description, label, is_checked)
+    return _checkbox("_quote", description, f"Add {_quoted(description)}", is_checked)
 
 
 def _quoted(text: str) -> str:
@@ -314,7 +318,7 @@ def _quoted(text: str) -> str:
 
 
 def _cancel_link(site: Site, form: BookmarkForm) -> str:
-    if form.list_query is None:
+    if form.closes_window:
         return ""
     return link_button("Cancel", list_address(site.path, form.list_query, form.id))
 

@@ -93,10 +93,11 @@ def begin_login(title: str, site: Site) -> str:
     return f'{_head(title, site)}</head>\n<body>\n<header class="top">\n{brand}</header>\n'
 
 
-def list_head(title: str, summary: str, controls: str = "") -> str:
+def list_head(heading: str, summary: str, controls: str = "") -> str:
+    """Return the head of a list. All arguments are HTML."""
     return (
-        f'<div class="head">\n<h1>{title}</h1>\n'
-        f'<p class="total" role="status">{summary}</p>\n{controls}</div>\n'
+        f'<div class="head">\n<h1>{heading}</h1>\n'
+        f'<div><p class="total" role="status">{summary}</p>\n{controls}</div>\n</div>\n'
     )
 
 
@@ -360,9 +361,18 @@ def number_of_bookmarks(number: int) -> str:
 
 def number_of(number: int, noun: str) -> str:
     """Return a text such as `3 tags`."""
+    return f"{number:,} {_inflected(noun, number)}"
+
+
+def number_beside_heading(number: int, noun: str) -> str:
+    """Return the number as HTML, with the noun for screen readers alone: the heading shows it."""
+    return f'{number:,}<span class="unseen"> {_inflected(noun, number)}</span>'
+
+
+def _inflected(noun: str, number: int) -> str:
     if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun}s"
+        return noun
+    return f"{noun}s"
 
 
 def cut(text: str, limit: int) -> str:

@@ -77,13 +77,10 @@ def _is_collection_empty(listing: Listing) -> bool:
 
 
 def _head(listing: Listing) -> str:
-    heading = _heading(listing)
-    total = ""
-    if listing.selection.total:
-        total = _total(listing)
-    retag_forms = retag_menu(listing)
-    sort_menu = _sort_menu(listing)
-    select = "" if listing.site.is_visitor else select_button("many")
+    controls = retag_menu(listing) + _sort_menu(listing)
+    if not listing.site.is_visitor:
+        controls += select_button("many")
+    head = frame.list_head(_heading(listing), _summary(listing), controls)
     notice = frame.changed_notice(listing.view.values)
     note = _LONG_FILTER_NOTE if listing.has_long_filter else ""
     nothing = ""
@@ -91,14 +88,24 @@ def _head(listing: Listing) -> str:
         nothing = _empty_html(listing)
     return f"""\
 <a class="skip" href="#tags-of-list">Skip to the tags</a>
-<div class="head">
-{heading}<p class="total" role="status">{total}</p>
-{retag_forms}{sort_menu}{select}</div>
-{notice}{note}<div class="nothing">{nothing}</div>
+{head}{notice}{note}<div class="nothing">{nothing}</div>
 """
 
 
-def _total(listing: Listing) -> str:
+def _summary(listing: Listing) -> str:
+    """Return the number of bookmarks as HTML, on later pages with those that are shown."""
+    total = listing.selection.total
+    if not total:
+        return ""
+    if listing.query.offset:
+        return _place(listing)
+    if not listing.filter:
+        return frame.number_beside_heading(total, "bookmark")
+    return frame.number_of_bookmarks(total)
+
+
+def _place(listing: Listing) -> str:
+    """Return which bookmarks are shown, such as `1–100 of 321`."""
     total = listing.selection.total
     number_on_page = len(listing.selection.entries)
     if number_on_page == 0 or number_on_page == total:
@@ -109,9 +116,9 @@ def _total(listing: Listing) -> str:
 
 
 def _heading(listing: Listing) -> str:
+    """Return what the list shows as HTML."""
     if listing.has_long_filter or not listing.filter:
-        title = e(cut(_title(listing), frame.MAX_HEADING_CHARACTERS))
-        return f"<h1>{title}</h1>\n"
+        return e(cut(_title(listing), frame.MAX_HEADING_CHARACTERS))
     are_linked = listing.can_repeat_filter(number_of_links=len(listing.filter))
     content = ""
     for name, value in listing.filter:
@@ -125,7 +132,7 @@ def _heading(listing: Listing) -> str:
                 html = f"<bdi>{shown}</bdi>"
             chip = _chip((name, value), html, listing, are_linked)
             content += f"<span>{before}{chip}</span>"
-    return f"<h1>{content}</h1>\n"
+    return content
 
 
 def _chip(part: tuple[str, str], html: str, listing: Listing, is_linked: bool) -> str:
@@ -217,7 +224,7 @@ class _ItemWriter:
 
     def write(self, entry: Entry) -> str:
         bookmark = entry.bookmark
-        unread = " class=unread" if UNREAD in entry.tags else ""
+        unread = " class=unread" if self._is_unread(entry) else ""
         select = "" if self._is_visitor else checkbox(bookmark.id)
         title = title_link(bookmark, self._escape_and_mark)
         edit_address = f"{self._path}/{bookmark.id}?{self._edit_query}"
@@ -228,13 +235,17 @@ class _ItemWriter:
             f"{description}<p class=meta>{meta}</p></li>\n"
         )
 
+    def _is_unread(self, entry: Entry) -> bool:
+        # What the owner has read means nothing to visitors: they see a tag like others.
+        return UNREAD in entry.tags and not self._is_visitor
+
     def _meta(self, entry: Entry, edit_address: str) -> str:
         # The actions are first, so that Tab goes to them from the title.
         actions = "" if self._is_visitor else _actions(entry, self._path, edit_address)
         host = self._host_link(entry.bookmark)
         date = date_html(entry.bookmark.created)
         shown_tags: Sequence[str] = entry.bookmark.tags
-        if UNREAD in entry.tags:  # CSS shows a dot in place of this tag.
+        if self._is_unread(entry):  # CSS shows a dot in place of this tag.
             shown_tags = [tag for tag in shown_tags if fold_tag(tag) != UNREAD]
         tags = self._tag_links(shown_tags)
         # Because of the tabindex, a click behind the tags focuses them, and then CSS shows all.
@@ -353,7 +364,7 @@ def _page_links(listing: Listing) -> str:
         return ""
     address = listing.address_before_offset
     total = listing.selection.total
-    summary = f"<p>{_total(listing)}</p>\n"
+    summary = f"<p>{_place(listing)}</p>\n"
     return frame.page_links(address, query.offset, query.limit, total, summary)
 
 
@@ -388,7 +399,8 @@ def _most_used_tags(listing: Listing) -> str:
     for tag, count in counts:
         if fold_tag(tag) in selected_tags:
             continue
-        items += _tag_item(tag, count, f"{link_start}{_quote(tag)}")
+        is_unread = fold_tag(tag) == UNREAD and not listing.site.is_visitor
+        items += _tag_item(tag, count, f"{link_start}{_quote(tag)}", is_unread)
     return items
 
 
@@ -399,8 +411,8 @@ def _all_tags_item(listing: Listing) -> str:
     return f'<li class="all"><a href="{e(listing.site.path)}/tags">All {number:,} tags</a></li>\n'
 
 
-def _tag_item(tag: str, count: int, address: str) -> str:
-    unread = ' class="unread"' if fold_tag(tag) == UNREAD else ""
+def _tag_item(tag: str, count: int, address: str, is_unread: bool) -> str:
+    unread = ' class="unread"' if is_unread else ""
     # <bdi> keeps the number to the right of Hebrew and Arabic tags.
     return (
         f'<li{unread}><a href="{address}"><bdi>{e(tag)}</bdi> '

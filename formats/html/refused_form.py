@@ -17,7 +17,7 @@ from formats.html.editor import (
 from formats.html.error_page import Problem, detail_html, error_sentence, problem_html
 from formats.html.frame import Note
 from formats.html.list_forms import tags_field
-from formats.listing import Site
+from formats.listing import Site, with_query
 from storage.index import Entry
 
 _LABELS_OF_REPEATED_ACTIONS = {
@@ -137,12 +137,14 @@ def write_two_versions(
     """Return the page for a form in conflict with changes of another client."""
     stored_texts = texts_of(entry.bookmark)
     notes = {name: saved_version(stored_texts[name]) for name in conflicts}
-    keep = frame.link_button("Keep the saved version", f"{site.path}/{entry.bookmark.id}")
+    saved_version_address = with_query(f"{site.path}/{entry.bookmark.id}", form.origin())
+    keep = frame.link_button("Keep the saved version", saved_version_address)
     parts = FormParts(notes=notes, save_label="Save mine", link_beside_save=keep)
     editor = edit_form(site, _merge(form, entry, changes), parts)
+    links = _links_to_fields(conflicts)
     text = (
-        "<p>This bookmark was changed elsewhere. Where the two differ, the saved version "
-        "is below yours. Yours is not saved yet.</p>\n"
+        "<p>This bookmark was changed elsewhere, and yours is not saved yet.</p>\n"
+        f"<p>The two differ in: {links}</p>\n"
     )
     return frame.write_page("There are two versions", _alert(text) + editor, site)
 

@@ -467,7 +467,7 @@
   // Escape closes what is open, leaves a form in which nothing was typed, or unchecks all.
   function escape({ target }) {
     if (find("dialog[open], .menu[open], :popover-open")) return closeMenus();
-    const editor = target.closest?.(".editor");
+    const editor = target.closest?.(".editor:not(.alert + *)"); // A refused form has what was typed.
     if (!editor) return findAll(".bar").forEach((form) => form.reset());
     if (!findAll("input, textarea", editor).some(isChanged)) find(".buttons a", editor)?.click();
   }

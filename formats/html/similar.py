@@ -25,8 +25,8 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
     if groups:
         total = frame.number_of(len(groups), "group")
         text = (
-            "These look like the same page. Keep one of each group: it gets the tags of the "
-            "others, which are deleted."
+            "These look like the same page. Keep one of each group. It gets the tags of the "
+            "others, and the others are deleted. Differences are marked."
         )
     else:
         total = ""
@@ -45,16 +45,17 @@ def write_similar(groups: Sequence[Group], site: Site) -> str:
 
 def _write_group(members: Group, site: Site) -> list[str]:
     key = similar_key(members[0].bookmark.uri)
-    suggested = min(members, key=lambda entry: _order_of_suggestion(entry.bookmark.uri))
+    sorted_members = sorted(members, key=lambda entry: _order_of_suggestion(entry.bookmark.uri))
+    suggested = sorted_members[0]
     suggested_parts = _split_at_key(suggested.bookmark.uri, key)
     items = []
-    for entry in members:
-        heading = ""
-        if entry is members[0]:
-            heading = _group_heading(members, key)
+    for entry in sorted_members:
+        is_suggested = entry is suggested
         others = [other.bookmark.id for other in members if other is not entry]
         address = _address(entry.bookmark.uri, key, suggested_parts)
-        is_suggested = entry is suggested
+        heading = ""
+        if is_suggested:
+            heading = _group_heading(members, key)
         keep = _keep_button(entry, others, is_suggested, site)
         items.append(_item(entry, heading, address, keep, site))
     return items
@@ -62,15 +63,12 @@ def _write_group(members: Group, site: Site) -> list[str]:
 
 def _item(entry: Entry, heading: str, address: str, keep: str, site: Site) -> str:
     bookmark = entry.bookmark
-    css_class = ""
-    if heading:
-        css_class = ' class="first"'
     title = e(cut(bookmark.title, MAX_TITLE_CHARACTERS))
     edit = f'<a href="{e(site.path)}/{bookmark.id}">Edit</a>'
     date = date_html(bookmark.created)
     tags = "".join([f"<bdi>#{e(tag)}</bdi> " for tag in bookmark.tags])
     return f"""\
-<li id="b-{bookmark.id}"{css_class}>
+<li id="b-{bookmark.id}">
 {heading}<h2 dir="ltr">{address}</h2>
 <p dir="auto">{title}</p>
 <p class="meta"><span class="actions">{keep} {edit}</span>\
@@ -82,7 +80,7 @@ def _item(entry: Entry, heading: str, address: str, keep: str, site: Site) -> st
 def _group_heading(members: Group, key: str) -> str:
     number = frame.number_of_bookmarks(len(members))
     common_part = e(cut(key, MAX_URI_CHARACTERS))
-    return f'<p class="hint">{number} of <strong dir="ltr">{common_part}</strong></p>\n'
+    return f'<p class="hint">{number} for <strong dir="ltr">{common_part}</strong></p>\n'
 
 
 def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: Site) -> str:
@@ -91,10 +89,10 @@ def _keep_button(entry: Entry, others: Sequence[str], is_suggested: bool, site: 
     note = ""
     if is_suggested:
         style = ' class="suggested"'
-        note = "<span>Suggested</span> "
+        note = " <span>Suggested</span>"
     action = f"{e(site.path)}/-/keep/{entry.bookmark.id}"
     attributes = f'formaction="{action}" name="others" value="{ids}"'
-    return f'{note}<button form="many"{style} {attributes}>Keep this one</button>'
+    return f'<button form="many"{style} {attributes}>Keep this one</button>{note}'
 
 
 def _order_of_suggestion(uri: str) -> tuple[int, int]:

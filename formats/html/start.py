@@ -31,15 +31,15 @@ def introduction(site: Site) -> str:
 <label for="first">Paste the address of a page that you want to find again</label>
 <div class="row"><input id="first" name="uri" dir="auto" required autofocus \
 inputmode="url" autocapitalize="none" spellcheck="false" autocomplete="off" \
-placeholder="https://">
+placeholder="https://example.com/">
 <button class="primary">Add</button></div>
 </form>
 <div class="ways">
 <section>
-<h2>From any page</h2>
+<h2>Add from any page</h2>
 {from_page}</section>
 <section>
-<h2>From another program</h2>
+<h2>Import</h2>
 {from_file}</section>
 </div>
 """
@@ -55,8 +55,8 @@ def bookmarklet(site: Site) -> str:
 that you are on, with the text that you have selected.</p>
 <p><a class="button" id="bookmarklet" href="{address}">Save to Bookmarks</a></p>
 </div>
-<p class="on-phone">The menu of your browser can install this page as an app, if its address \
-begins with https. On Android you can then share pages to it.</p>
+<p class="on-phone">Install this page from the menu of your browser (over https). On Android, \
+you can then share pages to it. On an iPhone, copy an address and paste it under Add.</p>
 """
 
 

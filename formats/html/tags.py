@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formats.html import frame
+from formats.html.editor import UNREAD
 from formats.html.frame import e
 from formats.html.list_forms import CHECKED, buttons, select_button, tags_field
 from formats.listing import (
@@ -40,7 +41,7 @@ def write_tags(counts: TagCounts, view: View) -> str:
     controls = _menu(view)
     if not view.site.is_visitor:
         controls += select_button("tags-form")
-    head = frame.list_head("Tags", frame.number_of(total, "tag"), controls)
+    head = frame.list_head("Tags", frame.number_beside_heading(total, "tag"), controls)
     notice = frame.changed_notice(view.values)
     filter_form = _filter_form(view)
     bar = _bar(view.site)
@@ -126,10 +127,11 @@ def _item(site: Site, tag: str, count: int) -> str:
     number = f"<span>{count:,}</span>"
     if site.is_visitor:
         return f"<li>{link} {number}</li>\n"
+    unread = ' class="unread"' if fold(tag) == UNREAD else ""
     attributes = f'form="tags-form" name="tag" value="{text}" aria-label="Select {text}"'
     label = f'Rename<span class="unseen"> {name}</span>'
     rename = f'<a class="rename" href="{address}#rename">{label}</a>'
-    return f'<li><input type="checkbox" {attributes}> {link} {rename} {number}</li>\n'
+    return f'<li{unread}><input type="checkbox" {attributes}> {link} {rename} {number}</li>\n'
 
 
 def write_question(

@@ -25,7 +25,7 @@ def test_a_saved_address_opens_its_bookmark_and_says_since_when(app, add):
     form = editor(response)
     assert "Saved 6 May 2024." in text(response)
     assert form.action == f"/-/edit/{id}" and form["title"].value == "Mine"
-    assert "Use the title Theirs" in text(response) and not form["_title"].checked
+    assert "Use Theirs" in text(response) and not form["_title"].checked
     assert "autofocus" in form["tags"].attrs
     assert form["tags"].value == "one, Two, three, four"
     assert app.get(f"/{id}", status=200).json["tags"] == ["one", "Two"]
@@ -70,7 +70,7 @@ def test_adding_an_address_that_exists_offers_to_add_the_tags(app, add):
     assert "Already saved" in text(response)
     assert "Saved 6 May 2024." in text(response)
     again = editor(response)
-    assert "Use the title Typed" in text(response) and again["_title"].checked
+    assert "Use Typed" in text(response) and again["_title"].checked
     assert again.action == f"/-/edit/{id}"
     assert (again["uri"].value, again["title"].value) == (URI, "Saved")
     assert again["tags"].value == "a, b" and again["_quote"].checked
@@ -135,12 +135,14 @@ def test_the_same_change_on_both_sides_is_no_conflict(app, opened):
 
 
 def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
-    id, form = opened
+    id, _ = opened
+    form = open_form(app, f"/{id}?_list=tag%3Db&close=1")
     form["title"], form["tags"] = "Mine", "mine"
     change(app, id, title="Theirs", description="Their text")
     response = submit(form, 412)
     assert response.html.find(id="title-theirs").get_text() == "Saved version: Theirs"
-    assert response.html.find("a", string="Keep the saved version")["href"] == f"/{id}"
+    keep = response.html.find("a", string="Keep the saved version")["href"]
+    assert keep == f"/{id}?_list=tag%3Db&close=1"  # Where the form was opened.
     assert not response.html.find(id="tags-theirs")
     assert not response.html.find(id="description-theirs")
     again = editor(response)

@@ -249,6 +249,18 @@ def test_the_keyboard_saves_and_leaves_a_form(each):
     assert value(each, "tags") == "x, typed,"
 
 
+def test_escape_does_not_leave_a_form_that_was_refused(browser):
+    browser.open("/-/add")
+    browser.fill(uri="not an address", title="Typed")
+    browser.expect(422)
+    browser.leave(browser.find(".editor .primary").click)
+    browser.find("#description").click()
+    browser.press(Keys.ESCAPE)
+    browser.open("/?q=nothing")  # Any page that Escape had opened would be before this one.
+    browser.leave(browser.driver.back)
+    assert value(browser, "title") == "Typed"
+
+
 def test_the_tags_field_shows_a_hundred_tags_and_keeps_the_caret(each):
     id = each.post("https://a.example/", tags=[f"a tag {n}" for n in range(100)])["id"]
     each.open(f"/{id}")
@@ -337,9 +349,9 @@ def test_a_comma_keeps_the_typed_tag_and_the_tab_key_takes_the_completion(known)
     known.press(Keys.TAB)
     assert tags_field(known) == "pyt, web, "
     known.press(Keys.TAB)
-    assert known.focused.get_attribute("name") == "unread"
-    known.press(Keys.TAB)
     assert known.focused.get_attribute("id") == "description"
+    known.press(Keys.TAB)
+    assert known.focused.get_attribute("name") == "unread"
 
 
 def test_a_tag_that_is_typed_whole_is_the_first_completion(known):

@@ -165,5 +165,5 @@ def test_print_shows_no_controls(browser, filled):
     browser.open(f"/{browser.stored()[0]['id']}")
     hidden = browser.all(".top, button, .hint")
     assert hidden and not any(element.is_displayed() for element in hidden)
-    fields = browser.all(".editor, .editor .field input, .editor textarea")
+    fields = browser.all(".editor, .field > input, .editor textarea")
     assert [field.value_of_css_property("border-top-width") for field in fields] == ["0px"] * 5
