@@ -628,6 +628,19 @@ def test_the_list_says_its_order_and_links_to_the_others(app, many):
     assert "sort=title" in link
 
 
+def test_a_page_of_fifty_bookmarks_has_at_most_66_kilobytes(app, add):
+    for n in range(50):
+        add(
+            f"https://www.example-{n}.org/2024/05/a-title-in-the-address",
+            title=f"A title of the usual length, number {n}",
+            tags=["reading", "reference", "web-design", f"topic-{n}"],
+            description="A note of a usual length about what is said there, and why it is kept.",
+        )
+    for query in ("limit=50", "limit=50&tag=reading&q=title&sort=title"):
+        page = app.get(f"/?{query}", headers=PAGE, status=200)
+        assert 40_000 < len(page.body) <= 66_000
+
+
 def test_a_page_shows_addresses_that_differ_a_little(app, add):
     same = ["https://a.example/x", "https://a.example/x/", "http://www.a.example/x/?utm_source=y#z"]
     others = ["https://a.example/y", "https://a.example/x?page=2", "mailto:a@b.example"]
