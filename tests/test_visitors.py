@@ -228,6 +228,14 @@ def test_a_tag_that_a_visitor_has_read_permits_a_change_after_the_login(app):
     app.post_json("/pub1", {"title": "Newer"}, headers=BEARER | {"If-Match": etag}, status=412)
 
 
+def test_visitors_see_unread_as_a_tag_and_owners_as_a_mark(app):
+    html = {"Accept": "text/html"}
+    for headers, shown, marked in ((html, ["web", "unread"], 0), (html | BEARER, ["web"], 1)):
+        item = app.get("/?q=alpha", headers=headers).html.select_one(".list li")
+        assert [link.text for link in item.select(".tags a")] == shown
+        assert len(item.parent.select(".unread")) == marked
+
+
 def test_a_change_of_a_private_bookmark_changes_no_response_to_a_visitor(app):
     addresses = ("/", "/feed", "/tags", "/pub1", "/?format=html")
 

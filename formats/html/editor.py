@@ -221,7 +221,7 @@ class FormParts(msgspec.Struct, frozen=True, kw_only=True):
     offers: Mapping[str, str] = {}  # Checkboxes below fields as HTML, by field name.
     focus: str = ""
     save_label: str = "Save"
-    link_beside_save: str = ""  # HTML.
+    link_beside_save: str = ""  # HTML, in place of "Cancel".
 
 
 def edit_form(site: Site, form: BookmarkForm, parts: FormParts = FormParts()) -> str:

@@ -134,6 +134,12 @@ def test_the_same_change_on_both_sides_is_no_conflict(app, opened):
     assert stored_values(app, id) == ["Same", ["c"], "Theirs"]
 
 
+def test_a_form_can_be_cancelled_unless_its_window_closes_after_saving(app):
+    for query, hrefs in (("", ["/"]), ("?_list=tag%3Db", ["/?tag=b"]), ("?close=1", [])):
+        page = app.get(f"/-/add{query}", headers=PAGE, status=200).html
+        assert [link["href"] for link in page.find_all("a", string="Cancel")] == hrefs
+
+
 def test_only_fields_changed_on_both_sides_show_two_versions(app, opened):
     id, _ = opened
     form = open_form(app, f"/{id}?_list=tag%3Db&close=1")
